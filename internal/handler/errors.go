@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/store"
@@ -57,41 +56,26 @@ func edge(ctx context.Context, err error) error {
 
 // quotaReached reports whether a quota of the account is used up. The SDK counts this code as throttling. Of the services
 // that the functions call, only EventBridge returns it, if a bus has its maximum number of rules, and waiting does not help.
-func quotaReached(err error) bool {
-	var api smithy.APIError
-	return errors.As(err, &api) && api.ErrorCode() == "LimitExceededException"
-}
+func quotaReached(err error) bool { return outcome.Code(err) == "LimitExceededException" }
 
 // throttled reports whether AWS or the API server still asked to slow down after all tries of one call.
 func throttled(err error) bool {
 	if errors.As(err, new(*outcome.Busy)) {
 		return true
 	}
-	var api smithy.APIError
-	if !errors.As(err, &api) {
-		return false
-	}
-	if _, sdk := retry.DefaultThrottleErrorCodes[api.ErrorCode()]; sdk {
-		return true
-	}
-	switch api.ErrorCode() {
-	case "RequestThrottledException", "TooManyUpdates":
-		return true
-	}
-	return false
+	code := outcome.Code(err)
+	_, sdk := retry.DefaultThrottleErrorCodes[code]
+	return sdk || code == "RequestThrottledException" || code == "TooManyUpdates"
 }
 
 // unavailable reports whether the error is a server failure (5xx), a conflict that passes, or a lost connection: all that the
 // SDK retries, and every request that net/http could not complete (*url.Error).
 func unavailable(err error) bool {
-	var api smithy.APIError
-	if errors.As(err, &api) {
-		switch api.ErrorCode() {
-		case "ConcurrentModification", "ConcurrentModificationException", "EntityTemporarilyUnmodifiable":
-			return true // of IAM and EventBridge, for two changes to one resource at the same time
-		case "ResourceInUseException":
-			return true // of EKS: the answer to a creation was lost, and the SDK's next try found the resource; the next call finds it too
-		}
+	switch outcome.Code(err) {
+	case "ConcurrentModification", "ConcurrentModificationException", "EntityTemporarilyUnmodifiable":
+		return true // of IAM and EventBridge, for two changes to one resource at the same time
+	case "ResourceInUseException":
+		return true // of EKS: the answer to a creation was lost, and the SDK's next try found the resource; the next call finds it too
 	}
 	// If AWS's answer breaks off, the SDK does not repeat the call.
 	return errors.As(err, new(*outcome.NotReady)) || errors.As(err, new(*outcome.Unreachable)) || errors.As(err, new(*url.Error)) ||

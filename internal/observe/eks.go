@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
-	"github.com/aws/smithy-go"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -95,9 +95,7 @@ func (o *Observer) template(ctx context.Context, used *types.LaunchTemplateSpeci
 	out, err := o.EC2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
 		LaunchTemplateId: used.Id, Versions: []string{aws.ToString(used.Version)},
 	})
-	var refused smithy.APIError
-	if errors.As(err, &refused) && (refused.ErrorCode() == "InvalidLaunchTemplateId.NotFound" ||
-		refused.ErrorCode() == "InvalidLaunchTemplateId.VersionNotFound") {
+	if code := outcome.Code(err); code == "InvalidLaunchTemplateId.NotFound" || code == "InvalidLaunchTemplateId.VersionNotFound" {
 		group.LostTemplate = strings.TrimSuffix(aws.ToString(used.Id)+" version "+aws.ToString(used.Version), " version ")
 		return nil
 	}

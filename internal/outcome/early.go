@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/aws/smithy-go"
 )
 
 // Early is the error of a call that came too early: AWS is eventually consistent, and the call is about a resource that
@@ -29,6 +31,15 @@ func (p Progress) Until(err error) (Progress, error) {
 		return p, err
 	}
 	return p.NotYet(early.Wait, "%s", early.Note)
+}
+
+// Code returns the code of an error of AWS. It is empty for other errors.
+func Code(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
 }
 
 // Deletions records when Sawhorse last deleted a resource of a rack, because AWS may still return the resource, or hold

@@ -4,7 +4,6 @@ package change
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
-	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -130,7 +128,7 @@ func (w *writer) put(ctx context.Context, c store.ChangeRequest, one store.Write
 		in.Tier = types.ParameterTierIntelligentTiering
 	}
 	_, err := w.SSM.PutParameter(ctx, in)
-	switch reason := code(err); {
+	switch reason := outcome.Code(err); { // not the message, which may contain the value
 	case reason == "ParameterPatternMismatchException" || reason == "ValidationException":
 		return w.refuse(ctx, c, params.Problem{Parameter: one.Name, Message: fmt.Sprintf(
 			"Parameter Store does not take the value that the change request %s has for it (%s): request it again with one "+
@@ -162,15 +160,6 @@ func before(c store.ChangeRequest, refused store.Write) string {
 		return ""
 	}
 	return "; the change has been made to " + strings.Join(done, ", ")
-}
-
-// code returns only the error's code, because its message may contain the value.
-func code(err error) string {
-	var api smithy.APIError
-	if errors.As(err, &api) {
-		return api.ErrorCode()
-	}
-	return ""
 }
 
 // refuse ends a change that Parameter Store will never accept, and this iteration with it, because its plan was made

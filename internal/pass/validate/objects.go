@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/smithy-go"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -49,17 +49,14 @@ func (v *Validate) object(ctx context.Context, uri string) (params.Object, error
 	}
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(uri, "s3://"), "/")
 	out, err := v.get(ctx, bucket, key)
-	var api smithy.APIError
-	if errors.As(err, &api) {
-		switch api.ErrorCode() {
-		case "NoSuchKey", "NoSuchBucket":
-			return params.Object{Problem: "which does not exist; upload it first, or give the JSON itself"}, nil
-		case accessDenied:
-			return params.Object{Problem: "which does not exist, or which the function validate may not read; " +
-				"look at the bucket's policy and its encryption key, and whether it is a bucket of " +
-				strings.Join(v.Observer.Deployment.ObjectOwners, ", ") +
-				" (those of other accounts are read where the stack has the context value objectAccounts)"}, nil
-		}
+	switch outcome.Code(err) {
+	case "NoSuchKey", "NoSuchBucket":
+		return params.Object{Problem: "which does not exist; upload it first, or give the JSON itself"}, nil
+	case accessDenied:
+		return params.Object{Problem: "which does not exist, or which the function validate may not read; " +
+			"look at the bucket's policy and its encryption key, and whether it is a bucket of " +
+			strings.Join(v.Observer.Deployment.ObjectOwners, ", ") +
+			" (those of other accounts are read where the stack has the context value objectAccounts)"}, nil
 	}
 	if err != nil {
 		return params.Object{}, err
@@ -86,8 +83,7 @@ func (v *Validate) get(ctx context.Context, bucket, key string) (out *s3.GetObje
 	err = errors.New("the function's environment names no account whose buckets may be read; deploy the stack again")
 	for _, owner := range v.Observer.Deployment.ObjectOwners {
 		out, err = v.S3.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key, ExpectedBucketOwner: &owner})
-		var api smithy.APIError
-		if !errors.As(err, &api) || api.ErrorCode() != accessDenied {
+		if outcome.Code(err) != accessDenied {
 			return out, err
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
-	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -81,8 +80,7 @@ func (a *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Prog
 // on the cluster, which its owner may have set moments ago. The step validate has seen the tag, but AWS does not
 // document how soon IAM does.
 func unseenTag(p *plan.Plan, err error) error {
-	var refused smithy.APIError
-	if !errors.As(err, &refused) || refused.ErrorCode() != "AccessDeniedException" {
+	if outcome.Code(err) != "AccessDeniedException" {
 		return err
 	}
 	return &outcome.NotReady{Reason: fmt.Sprintf("%v; the function may change only a cluster that carries the tag %s=%s: "+

@@ -13,7 +13,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
-	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -92,9 +91,8 @@ func noted(at time.Time, live *types.Role) bool {
 // AccessDenied. An error about a missing policy is returned as it is.
 func (i *Step) tooEarly(role *types.Role, err error) error {
 	var missing *types.NoSuchEntityException
-	var api smithy.APIError
 	unknown := errors.As(err, &missing) && strings.Contains(missing.ErrorMessage(), "role with name")
-	denied := errors.As(err, &api) && api.ErrorCode() == "AccessDenied"
+	denied := outcome.Code(err) == "AccessDenied"
 	if !unknown && !denied || !outcome.Young(role.CreateDate, i.Now()) {
 		return err
 	}
@@ -292,8 +290,7 @@ func (i *Step) noteDeletion(ctx context.Context, p *plan.Plan, live *types.Role)
 // was lost, and IAM's replicas may still return the role for some seconds while writes about it answer NoSuchEntity or
 // AccessDenied.
 func (i *Step) tooLate(ctx context.Context, p *plan.Plan, live *types.Role, err error) error {
-	var api smithy.APIError
-	if !noSuchEntity(err) && (!errors.As(err, &api) || api.ErrorCode() != "AccessDenied") {
+	if !noSuchEntity(err) && outcome.Code(err) != "AccessDenied" {
 		return err
 	}
 	return cmp.Or(i.refuseDeleted(ctx, p, live), err)

@@ -2,15 +2,14 @@ package nodepools
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/aws/smithy-go"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
@@ -143,7 +142,7 @@ func (r *run) terminateTogether(ctx context.Context, list []instance) error {
 	_, err := r.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
 	if err != nil {
 		hint := ""
-		if len(ids) == 1 && code(err) == "OperationNotPermitted" {
+		if len(ids) == 1 && outcome.Code(err) == "OperationNotPermitted" {
 			hint = fmt.Sprintf(" (run `aws ec2 modify-instance-attribute --instance-id %s --no-disable-api-termination`, "+
 				"and the next pass goes on)", ids[0])
 		}
@@ -157,15 +156,8 @@ func (r *run) terminateTogether(ctx context.Context, list []instance) error {
 
 // refusedOne reports whether EC2 refused a call because of one of its instances.
 func refusedOne(err error) bool {
-	return gone(err) || slices.Contains([]string{"OperationNotPermitted", "UnauthorizedOperation", "IncorrectInstanceState"}, code(err))
+	refusals := []string{"OperationNotPermitted", "UnauthorizedOperation", "IncorrectInstanceState"}
+	return gone(err) || slices.Contains(refusals, outcome.Code(err))
 }
 
-func gone(err error) bool { return code(err) == "InvalidInstanceID.NotFound" }
-
-func code(err error) string {
-	var api smithy.APIError
-	if errors.As(err, &api) {
-		return api.ErrorCode()
-	}
-	return ""
-}
+func gone(err error) bool { return outcome.Code(err) == "InvalidInstanceID.NotFound" }

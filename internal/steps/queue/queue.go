@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -119,9 +118,7 @@ func (q *Step) find(ctx context.Context, name string) (string, error) {
 
 // gone reports whether the queue does not exist. The query protocol has its own error code for that.
 func gone(err error) bool {
-	var api smithy.APIError
-	return errors.As(err, new(*types.QueueDoesNotExist)) || errors.As(err, &api) &&
-		api.ErrorCode() == "AWS.SimpleQueueService.NonExistentQueue"
+	return errors.As(err, new(*types.QueueDoesNotExist)) || outcome.Code(err) == "AWS.SimpleQueueService.NonExistentQueue"
 }
 
 // tags returns a queue's tags. ours reports whether both ownership tags, of this rack and of this cluster, are among
