@@ -4,8 +4,6 @@ package observe
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -135,21 +133,17 @@ func (o *Observer) emptied(ctx context.Context, config params.Config, facts plan
 	}
 	var sizes map[string]plan.Scaling
 	for _, g := range facts.OfRole(config, plan.RoleBuild) {
-		kept, ok, err := o.Records.Baselines().Get(ctx, config.Rack, outcome.BaselineSize(g.Name))
+		size, err := outcome.Recorded[plan.Scaling](ctx, o.Records.Baselines(), config.Rack, outcome.BaselineSize(g.Name))
 		if err != nil {
 			return nil, err
 		}
-		if !ok {
+		if size == nil {
 			continue
-		}
-		var size plan.Scaling
-		if err := json.Unmarshal(kept, &size); err != nil {
-			return nil, fmt.Errorf("node group %s: decode the size that it had: %w", g.Name, err)
 		}
 		if sizes == nil {
 			sizes = map[string]plan.Scaling{}
 		}
-		sizes[g.Name] = size
+		sizes[g.Name] = *size
 	}
 	return sizes, nil
 }

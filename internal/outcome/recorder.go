@@ -1,6 +1,10 @@
 package outcome
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
 
 // Recorder keeps small records of a rack from call to call. Steps have two: their baselines, and their checkpoints.
 //
@@ -36,6 +40,30 @@ const BaselineAutoscaler = "autoscaler"
 
 // BaselineSize names the baseline of a build group's size before the group was emptied: a plan.Scaling as JSON.
 func BaselineSize(group string) string { return "nodegroup/" + group }
+
+// Recorded returns what was recorded as JSON; nil if there is no such record.
+func Recorded[T any](ctx context.Context, records Recorder, rack, name string) (*T, error) {
+	value, ok, err := records.Get(ctx, rack, name)
+	if err != nil || !ok {
+		return nil, err
+	}
+	record := new(T)
+	if err := json.Unmarshal(value, record); err != nil {
+		return nil, fmt.Errorf("rack %s: record %s: decode: %w", rack, name, err)
+	}
+	return record, nil
+}
+
+// Record encodes a value as JSON and writes it with a Recorder's method Keep or Replace.
+func Record(
+	ctx context.Context, write func(ctx context.Context, rack, name string, value []byte) error, rack, name string, value any,
+) error {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("rack %s: record %s: encode: %w", rack, name, err)
+	}
+	return write(ctx, rack, name, encoded)
+}
 
 // ForgetKept deletes a record if it exists. It reads first, so that a step that finds nothing to do writes nothing.
 func ForgetKept(ctx context.Context, records Recorder, rack, name string) error {

@@ -3,7 +3,6 @@ package autoscaler
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -183,11 +182,8 @@ func (r *run) change(ctx context.Context, live deployment, edit func(deployment)
 // keep records the baseline, and replaces an existing one. That one belongs to a Deployment that was restored, or to an
 // attempt that stopped before its first change: a Deployment without our annotation is as its owner wants it.
 func (r *run) keep(ctx context.Context, live deployment) error {
-	value, err := json.Marshal(baseline{live.key(), live.replicas(), live.line(), live.pin()})
-	if err != nil {
-		return fmt.Errorf("%s: baseline: %w", k8s.Subject(live.Unstructured), err)
-	}
-	return r.Baselines.Replace(ctx, r.plan.Rack, outcome.BaselineAutoscaler, value)
+	before := baseline{live.key(), live.replicas(), live.line(), live.pin()}
+	return outcome.Record(ctx, r.Baselines.Replace, r.plan.Rack, outcome.BaselineAutoscaler, before)
 }
 
 func (r *run) write(ctx context.Context, live, wanted deployment) (outcome.Progress, error) {

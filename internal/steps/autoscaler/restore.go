@@ -2,8 +2,6 @@ package autoscaler
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -74,13 +72,5 @@ func (r *run) finish(ctx context.Context, live deployment) (outcome.Progress, er
 
 // kept returns the baseline; nil if there is none.
 func (r *run) kept(ctx context.Context) (*baseline, error) {
-	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, outcome.BaselineAutoscaler)
-	if err != nil || !ok {
-		return nil, err
-	}
-	kept := &baseline{}
-	if err := json.Unmarshal(value, kept); err != nil {
-		return nil, fmt.Errorf("rack %s: baseline of the Cluster Autoscaler: decode: %w", r.plan.Rack, err)
-	}
-	return kept, nil
+	return outcome.Recorded[baseline](ctx, r.Baselines, r.plan.Rack, outcome.BaselineAutoscaler)
 }

@@ -2,9 +2,7 @@ package capacity
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,16 +74,13 @@ func (r *run) refuseWithoutCapacity(ctx context.Context, unmanaged []string) err
 
 // autoscaler returns the additional pods that Cluster Autoscaler has once it is restored. They need capacity too.
 func (r *run) autoscaler(ctx context.Context) ([]displacedPod, error) {
-	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, outcome.BaselineAutoscaler)
-	if err != nil || !ok {
-		return nil, err
-	}
-	var before struct {
+	type baseline struct {
 		Deployment string `json:"deployment"`
 		Replicas   int32  `json:"replicas"`
 	}
-	if err := json.Unmarshal(value, &before); err != nil {
-		return nil, fmt.Errorf("rack %s: baseline of the Cluster Autoscaler: decode: %w", r.plan.Rack, err)
+	before, err := outcome.Recorded[baseline](ctx, r.Baselines, r.plan.Rack, outcome.BaselineAutoscaler)
+	if err != nil || before == nil {
+		return nil, err
 	}
 	all, err := r.client.List(ctx, k8s.Deployment, "", "")
 	if err != nil {
@@ -109,15 +104,11 @@ func (r *run) autoscaler(ctx context.Context) ([]displacedPod, error) {
 
 // back sets the size to which an emptied build group will be restored, and counts its nodes as starting.
 func (r *run) back(ctx context.Context, g *group) error {
-	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, outcome.BaselineSize(g.name))
-	if err != nil || !ok {
+	before, err := outcome.Recorded[plan.Scaling](ctx, r.Baselines, r.plan.Rack, outcome.BaselineSize(g.name))
+	if err != nil || before == nil {
 		return err
 	}
-	var before plan.Scaling
-	if err := json.Unmarshal(value, &before); err != nil {
-		return fmt.Errorf("node group %s: decode the size that it had: %w", g.name, err)
-	}
-	g.size = r.plan.Nodegroups.Back(before, g.size)
+	g.size = r.plan.Nodegroups.Back(*before, g.size)
 	g.coming = max(0, g.size.Desired-g.ready)
 	return nil
 }

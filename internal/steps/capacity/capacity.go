@@ -5,7 +5,6 @@ package capacity
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -193,12 +192,8 @@ func (r *run) raise(ctx context.Context, groups []*group) error {
 	if !more {
 		return nil
 	}
-	kept, err := json.Marshal(sizes)
-	if err != nil {
-		return fmt.Errorf("sizes of the node groups: encode: %w", err)
-	}
 	if !r.onward { // otherwise this call is the last one
-		if err := r.Checkpoints.Keep(ctx, r.plan.Rack, sizesKey, kept); err != nil {
+		if err := outcome.Record(ctx, r.Checkpoints.Keep, r.plan.Rack, sizesKey, sizes); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -59,23 +58,11 @@ type attempt struct {
 
 // attempt returns the recorded attempt, or nil if there is none.
 func (r *run) attempt(ctx context.Context) (*attempt, error) {
-	kept, ok, err := r.Checkpoints.Get(ctx, r.plan.Rack, attemptKey)
-	if err != nil || !ok {
-		return nil, err
-	}
-	var at attempt
-	if err := json.Unmarshal(kept, &at); err != nil {
-		return nil, fmt.Errorf("rack %s: record %s: %w", r.plan.Rack, attemptKey, err)
-	}
-	return &at, nil
+	return outcome.Recorded[attempt](ctx, r.Checkpoints, r.plan.Rack, attemptKey)
 }
 
 func (r *run) keep(ctx context.Context, at *attempt) error {
-	encoded, err := json.Marshal(at)
-	if err != nil {
-		return fmt.Errorf("rack %s: record %s: %w", r.plan.Rack, attemptKey, err)
-	}
-	return r.Checkpoints.Replace(ctx, r.plan.Rack, attemptKey, encoded)
+	return outcome.Record(ctx, r.Checkpoints.Replace, r.plan.Rack, attemptKey, at)
 }
 
 // changing reports whether the plan is for another version than the one in force. The answer of the call that completed the

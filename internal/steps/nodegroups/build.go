@@ -2,7 +2,6 @@ package nodegroups
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,11 +80,7 @@ func (n *Step) empty(ctx context.Context, p *plan.Plan, client *k8s.Client, grou
 	if !ruling.Write {
 		return true, nil
 	}
-	kept, err := json.Marshal(live)
-	if err != nil {
-		return false, fmt.Errorf("node group %s: encode baseline: %w", name, err)
-	}
-	if err := n.Baselines.Keep(ctx, p.Rack, outcome.BaselineSize(name), kept); err != nil {
+	if err := outcome.Record(ctx, n.Baselines.Keep, p.Rack, outcome.BaselineSize(name), live); err != nil {
 		return false, err
 	}
 	if err := n.cordon(ctx, p, client, name, true, progress); err != nil {
@@ -122,7 +117,7 @@ func (n *Step) arbiter() outcome.Arbiter {
 func (n *Step) restore(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup,
 	progress *outcome.Progress) (bool, error) {
 	name := *group.NodegroupName
-	before, err := n.size(ctx, p, name)
+	before, err := outcome.Recorded[plan.Scaling](ctx, n.Baselines, p.Rack, outcome.BaselineSize(name))
 	if err != nil || before == nil {
 		return err == nil, err
 	}

@@ -4,7 +4,6 @@ package nodegroups
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -134,17 +133,4 @@ func (n *Step) update(ctx context.Context, p *plan.Plan, name string, input *eks
 		return false, fmt.Errorf("node group %s: update: %w", name, err)
 	}
 	return true, nil
-}
-
-// size returns the recorded size of a group; nil if there is none.
-func (n *Step) size(ctx context.Context, p *plan.Plan, name string) (*plan.Scaling, error) {
-	kept, ok, err := n.Baselines.Get(ctx, p.Rack, outcome.BaselineSize(name))
-	if err != nil || !ok {
-		return nil, err
-	}
-	var size plan.Scaling
-	if err := json.Unmarshal(kept, &size); err != nil {
-		return nil, fmt.Errorf("node group %s: decode baseline: %w", name, err)
-	}
-	return &size, nil
 }

@@ -2,11 +2,11 @@ package nodepools
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/utils/ptr"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
@@ -39,7 +39,7 @@ func (r *run) begin(ctx context.Context) error {
 		return nil
 	}
 	r.begun = removal{Start: r.Now().UTC().Truncate(time.Second), Pools: r.set.Names()}
-	return r.record(ctx, r.Checkpoints.Keep, outcome.CheckpointRemoval, r.begun)
+	return outcome.Record(ctx, r.Checkpoints.Keep, r.plan.Rack, outcome.CheckpointRemoval, r.begun)
 }
 
 // force records what Sawhorse is about to end instead of Karpenter.
@@ -47,8 +47,8 @@ func (r *run) force(ctx context.Context, add forced) error {
 	if add.size() == 0 {
 		return nil
 	}
-	var all forced
-	if err := r.kept(ctx, forcedKey, &all); err != nil {
+	all, err := recorded[forced](ctx, r, forcedKey)
+	if err != nil {
 		return err
 	}
 	before := all.size()
@@ -56,7 +56,7 @@ func (r *run) force(ctx context.Context, add forced) error {
 	if all.size() == before {
 		return nil
 	}
-	return r.record(ctx, r.Checkpoints.Replace, forcedKey, all)
+	return outcome.Record(ctx, r.Checkpoints.Replace, r.plan.Rack, forcedKey, all)
 }
 
 func union(a, b []string) []string {
@@ -67,8 +67,8 @@ func union(a, b []string) []string {
 
 // conclude deletes the records of a removal and warns of what it did instead of Karpenter.
 func (r *run) conclude(ctx context.Context) error {
-	var all forced
-	if err := r.kept(ctx, forcedKey, &all); err != nil {
+	all, err := recorded[forced](ctx, r, forcedKey)
+	if err != nil {
 		return err
 	}
 	if len(all.Instances) > 0 {
@@ -108,24 +108,8 @@ func (r *run) forget(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) kept(ctx context.Context, key string, into any) error {
-	value, ok, err := r.Checkpoints.Get(ctx, r.plan.Rack, key)
-	if err != nil || !ok {
-		return err
-	}
-	if err := json.Unmarshal(value, into); err != nil {
-		return fmt.Errorf("rack %s: record %s: decode: %w", r.plan.Rack, key, err)
-	}
-	return nil
-}
-
-// record encodes a value and writes it with one of the methods of a Recorder.
-func (r *run) record(
-	ctx context.Context, write func(ctx context.Context, rack, name string, value []byte) error, key string, value any,
-) error {
-	encoded, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("rack %s: record %s: encode: %w", r.plan.Rack, key, err)
-	}
-	return write(ctx, r.plan.Rack, key, encoded)
+// recorded returns a record, which is zero if there is none.
+func recorded[T any](ctx context.Context, r *run, key string) (T, error) {
+	record, err := outcome.Recorded[T](ctx, r.Checkpoints, r.plan.Rack, key)
+	return ptr.Deref(record, *new(T)), err
 }

@@ -25,8 +25,8 @@ const (
 // EC2NodeClasses, which Karpenter cleans up too. What Karpenter has not done in time, Sawhorse does. A cluster without
 // the CRDs has none of these objects.
 func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
-	err := r.kept(ctx, outcome.CheckpointRemoval, &r.begun)
-	if err != nil {
+	var err error
+	if r.begun, err = recorded[removal](ctx, r, outcome.CheckpointRemoval); err != nil {
 		return r.progress, err
 	}
 	if r.set, err = r.client.PoolSet(ctx, r.plan.Rack, r.begun.Pools...); err != nil {
@@ -215,7 +215,8 @@ func (r *run) finish(ctx context.Context) (outcome.Progress, error) {
 
 // abandon terminates the instances of a cluster that is gone: they outlive it.
 func (r *run) abandon(ctx context.Context) (outcome.Progress, error) {
-	if err := r.kept(ctx, outcome.CheckpointRemoval, &r.begun); err != nil {
+	var err error
+	if r.begun, err = recorded[removal](ctx, r, outcome.CheckpointRemoval); err != nil {
 		return r.progress, err
 	}
 	note, err := r.endInstances(ctx, nil)

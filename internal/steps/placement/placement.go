@@ -4,12 +4,12 @@ package placement
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -141,11 +141,7 @@ func (r *run) set(ctx context.Context, live *unstructured.Unstructured) (string,
 	if !ruling.Write {
 		return "", nil
 	}
-	before, err := json.Marshal(selector(live))
-	if err != nil {
-		return "", fmt.Errorf("%s: baseline: %w", k8s.Subject(live), err)
-	}
-	if err := r.Baselines.Keep(ctx, r.plan.Rack, baselineKey(live), before); err != nil {
+	if err := outcome.Record(ctx, r.Baselines.Keep, r.plan.Rack, baselineKey(live), selector(live)); err != nil {
 		return "", err
 	}
 	wanted := live.DeepCopy()
@@ -199,20 +195,14 @@ func (r *run) unpin(ctx context.Context, live *unstructured.Unstructured, left s
 	if err := r.arbiter().Withdraw(ctx, r.plan.Rack, baselineKey(live)); err != nil {
 		return err
 	}
-	before := map[string]string{}
-	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, baselineKey(live))
+	before, err := outcome.Recorded[map[string]string](ctx, r.Baselines, r.plan.Rack, baselineKey(live))
 	if err != nil {
 		return err
-	}
-	if ok {
-		if err := json.Unmarshal(value, &before); err != nil {
-			return fmt.Errorf("%s: baseline: %w", k8s.Subject(live), err)
-		}
 	}
 	if annotation(live) == pinned {
 		unpinned := live.DeepCopy()
 		var was *string
-		if value, ok := before[ownership.LabelSystemNode]; ok {
+		if value, ok := ptr.Deref(before, nil)[ownership.LabelSystemNode]; ok {
 			was = &value
 		}
 		setSelector(unpinned, was)
