@@ -12,7 +12,7 @@ import (
 func Autoscalers(deployments []unstructured.Unstructured) (found []string) {
 	for i := range deployments {
 		if AutoscalerContainer(&deployments[i]) >= 0 {
-			found = append(found, deployments[i].GetNamespace()+"/"+deployments[i].GetName())
+			found = append(found, Key(&deployments[i]))
 		}
 	}
 	slices.Sort(found)
@@ -22,7 +22,7 @@ func Autoscalers(deployments []unstructured.Unstructured) (found []string) {
 // Find returns the object with that namespace/name, or nil.
 func Find(objects []unstructured.Unstructured, key string) *unstructured.Unstructured {
 	for i := range objects {
-		if objects[i].GetNamespace()+"/"+objects[i].GetName() == key {
+		if Key(&objects[i]) == key {
 			return &objects[i]
 		}
 	}

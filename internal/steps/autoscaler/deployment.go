@@ -14,8 +14,7 @@ type deployment struct{ *unstructured.Unstructured }
 
 func (d deployment) copy() deployment { return deployment{d.DeepCopy()} }
 
-// key returns namespace/name.
-func (d deployment) key() string { return d.GetNamespace() + "/" + d.GetName() }
+func (d deployment) key() string { return k8s.Key(d.Unstructured) }
 
 // marked reports whether Sawhorse has changed the Deployment for this rack and not restored it yet.
 func (d deployment) marked(rack string) bool {
@@ -54,24 +53,13 @@ func (d deployment) setLine(l line) {
 
 // pin returns the value of the system label in the pods' nodeSelector; nil if there is none.
 func (d deployment) pin() *string {
-	selector, _, _ := unstructured.NestedStringMap(d.Object, "spec", "template", "spec", "nodeSelector")
-	if value, ok := selector[ownership.LabelSystemNode]; ok {
+	if value, ok := k8s.NodeSelector(d.Unstructured)[ownership.LabelSystemNode]; ok {
 		return &value
 	}
 	return nil
 }
 
-func (d deployment) setPin(value *string) {
-	path := []string{"spec", "template", "spec", "nodeSelector", ownership.LabelSystemNode}
-	if value != nil {
-		d.set(*value, path...)
-		return
-	}
-	unstructured.RemoveNestedField(d.Object, path...)
-	if left, ok, _ := unstructured.NestedMap(d.Object, path[:4]...); ok && len(left) == 0 {
-		unstructured.RemoveNestedField(d.Object, path[:4]...)
-	}
-}
+func (d deployment) setPin(value *string) { k8s.SetSystemNode(d.Unstructured, value) }
 
 func (d deployment) container() map[string]any {
 	containers, _, _ := unstructured.NestedSlice(d.Object, "spec", "template", "spec", "containers")

@@ -69,8 +69,8 @@ func (r *run) converge(ctx context.Context) (outcome.Progress, error) {
 	found := map[string]*unstructured.Unstructured{}
 	for i := range all {
 		deployment := &all[i]
-		found[key(deployment)] = deployment
-		if annotation(deployment) != "" && !slices.Contains(r.plan.Nodegroups.Pinned, key(deployment)) {
+		found[k8s.Key(deployment)] = deployment
+		if annotation(deployment) != "" && !slices.Contains(r.plan.Nodegroups.Pinned, k8s.Key(deployment)) {
 			if err := r.unpin(ctx, deployment, ""); err != nil {
 				return r.progress, err
 			}
@@ -98,7 +98,7 @@ func (r *run) pin(ctx context.Context, live *unstructured.Unstructured) (string,
 	if err != nil {
 		return "", err
 	}
-	on := selector(live)[ownership.LabelSystemNode] == "true"
+	on := k8s.NodeSelector(live)[ownership.LabelSystemNode] == "true"
 	switch {
 	case on && annotation(live) == "":
 		return "", nil // pinned by its owner
@@ -134,18 +134,18 @@ func (r *run) set(ctx context.Context, live *unstructured.Unstructured) (string,
 		return "", err
 	}
 	if ruling.Contested() {
-		by := k8s.SetBy(live, append(slices.Clone(selectorPath), ownership.LabelSystemNode)...)
+		by := k8s.SetBy(live, k8s.SystemNodePath...)
 		r.progress.Contest("system_deployments", ruling, k8s.Subject(live), by,
 			"its pods on system nodes (nodeSelector "+ownership.LabelSystemNode+"=true)")
 	}
 	if !ruling.Write {
 		return "", nil
 	}
-	if err := outcome.Record(ctx, r.Baselines.Keep, r.plan.Rack, baselineKey(live), selector(live)); err != nil {
+	if err := outcome.Record(ctx, r.Baselines.Keep, r.plan.Rack, baselineKey(live), k8s.NodeSelector(live)); err != nil {
 		return "", err
 	}
 	wanted := live.DeepCopy()
-	setSelector(wanted, new("true"))
+	k8s.SetSystemNode(wanted, new("true"))
 	annotate(wanted, pinned)
 	if _, err := r.client.Update(ctx, k8s.Deployment, live, wanted); err != nil {
 		return "", err
@@ -205,7 +205,7 @@ func (r *run) unpin(ctx context.Context, live *unstructured.Unstructured, left s
 		if value, ok := ptr.Deref(before, nil)[ownership.LabelSystemNode]; ok {
 			was = &value
 		}
-		setSelector(unpinned, was)
+		k8s.SetSystemNode(unpinned, was)
 		annotate(unpinned, restored)
 		if _, err := r.client.Update(ctx, k8s.Deployment, live, unpinned); err != nil {
 			return err

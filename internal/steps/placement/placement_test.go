@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -80,7 +81,7 @@ func (s *scene) waits(note string, want ...string) {
 }
 
 func (s *scene) selector(o object) string {
-	return fmt.Sprint(selector(s.Get(o)), s.Get(o).GetAnnotations())
+	return fmt.Sprint(k8s.NodeSelector(s.Get(o)), s.Get(o).GetAnnotations())
 }
 
 func (s *scene) deploy(objects ...object) {
@@ -241,7 +242,7 @@ func TestAPinThatOthersTakeOut(t *testing.T) {
 	s.Create(node("True"))
 	s.RolledOut(web)
 	takenOut := func() {
-		s.Change(web, func(live *unstructured.Unstructured) { setSelector(live, nil) })
+		s.Change(web, func(live *unstructured.Unstructured) { k8s.SetSystemNode(live, nil) })
 		s.RolledOut(web)
 	}
 	s.waits("not been seen", "pinned to system nodes Deployment/kube-system/web")
