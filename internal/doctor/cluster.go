@@ -92,8 +92,7 @@ func kubernetesVersion(o *Observed, found *findings) {
 		do)
 }
 
-// agent is the add-on for EKS Pod Identity.
-const agent = "eks-pod-identity-agent"
+const agent = ownership.PodIdentityAgent
 
 func credentials(o *Observed, found *findings) {
 	install := fmt.Sprintf("aws eks create-addon --cluster-name %s --addon-name %s", o.Cluster.Name, agent)

@@ -12,12 +12,8 @@ import (
 // upgrade is the name of the check that is made only for a version of Kubernetes to which the cluster is to be upgraded.
 const upgrade = "kubernetes-upgrade"
 
-// lastOfAL2 is the last minor version of Kubernetes 1 that AWS has AMIs of Amazon Linux 2 for, and oldestKubelet is how
-// many minor versions a kubelet may be older than the API server.
-const (
-	lastOfAL2     = 32
-	oldestKubelet = 3
-)
+// oldestKubelet is how many minor versions a kubelet may be older than the API server.
+const oldestKubelet = 3
 
 // minorOf returns the minor version of a version of Kubernetes 1, such as 1.36 or v1.35.3-eks-1.
 func minorOf(version string) (minor int, known bool) {
@@ -46,7 +42,7 @@ func kubernetesUpgrade(o *Observed, found *findings) {
 	karpenterFor(o, found)
 	imagesFor(o, wanted, found)
 	for _, group := range o.NodeGroups {
-		if strings.HasPrefix(group.AMIType, "AL2_") && wanted > lastOfAL2 {
+		if strings.HasPrefix(group.AMIType, "AL2_") && wanted >= plan.WithoutAL2 {
 			found.add(Fails,
 				fmt.Sprintf("node group %s has AMIs of type %s, and AWS has none of Amazon Linux 2 for Kubernetes %s", group.Name, group.AMIType,
 					o.Kubernetes),
@@ -104,7 +100,7 @@ func imagesFor(o *Observed, wanted int, found *findings) {
 				"Build or choose AMIs for Kubernetes "+o.Kubernetes+", and change the term after the upgrade of the control plane.")
 		}
 	}
-	if al2 && wanted > lastOfAL2 {
+	if al2 && wanted >= plan.WithoutAL2 {
 		found.add(Fails, fmt.Sprintf("karpenter_config selects Amazon Linux 2, and AWS has no AMI of it for Kubernetes %s", o.Kubernetes),
 			`Write another family before the upgrade, for example "amiSelectorTerms":[{"alias":"al2023@latest"}]: Karpenter then replaces `+
 				`the nodes.`)

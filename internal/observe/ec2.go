@@ -46,7 +46,7 @@ func (o *Observer) subnets(ctx context.Context, config params.Config, facts plan
 		}
 		for _, s := range page.Subnets {
 			found = append(found, plan.Tagged{
-				ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), Owner: aws.ToString(s.OwnerId), Tags: tags(s.Tags),
+				ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), Owner: aws.ToString(s.OwnerId), Tags: Tags(s.Tags),
 			})
 		}
 	}
@@ -97,7 +97,7 @@ func (o *Observer) securityGroups(ctx context.Context, filter string, values ...
 			return nil, fmt.Errorf("security groups %s: describe: %w", strings.Join(values, ", "), err)
 		}
 		for _, g := range page.SecurityGroups {
-			found = append(found, plan.Tagged{ID: aws.ToString(g.GroupId), Owner: aws.ToString(g.OwnerId), Tags: tags(g.Tags)})
+			found = append(found, plan.Tagged{ID: aws.ToString(g.GroupId), Owner: aws.ToString(g.OwnerId), Tags: Tags(g.Tags)})
 		}
 	}
 	return found, nil
@@ -131,7 +131,8 @@ func (o *Observer) architectures(ctx context.Context, config params.Config) (map
 	return found, nil
 }
 
-func tags(list []ec2types.Tag) map[string]string {
+// Tags returns the tags of a resource of EC2.
+func Tags(list []ec2types.Tag) map[string]string {
 	found := map[string]string{}
 	for _, t := range list {
 		found[aws.ToString(t.Key)] = aws.ToString(t.Value)

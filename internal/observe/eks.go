@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -115,12 +116,12 @@ func (o *Observer) template(ctx context.Context, used *types.LaunchTemplateSpeci
 
 // podIdentity reports whether the EKS Pod Identity agent is installed in the cluster.
 func (o *Observer) podIdentity(ctx context.Context, cluster string) (bool, error) {
-	out, err := o.EKS.DescribeAddon(ctx, &eks.DescribeAddonInput{ClusterName: &cluster, AddonName: new("eks-pod-identity-agent")})
+	out, err := o.EKS.DescribeAddon(ctx, &eks.DescribeAddonInput{ClusterName: &cluster, AddonName: new(ownership.PodIdentityAgent)})
 	if missing(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("cluster %s: describe add-on eks-pod-identity-agent: %w", cluster, err)
+		return false, fmt.Errorf("cluster %s: describe add-on %s: %w", cluster, ownership.PodIdentityAgent, err)
 	}
 	return plan.Installed(string(out.Addon.Status)), nil
 }

@@ -68,6 +68,9 @@ func Queue(rack string) string { return rack + "-karpenter" }
 // Rule returns the name of the EventBridge rule that sends events to the interruption queue.
 func Rule(rack string) string { return rack + "-karpenter" }
 
+// PodIdentityAgent is the EKS add-on by which pods get credentials through EKS Pod Identity.
+const PodIdentityAgent = "eks-pod-identity-agent"
+
 // OIDCClient is the audience of service account tokens for STS, which IRSA uses. It must be among the client IDs of the
 // cluster's OIDC provider (EKS user guide, "Create an IAM OIDC provider for your cluster").
 const OIDCClient = "sts.amazonaws.com"

@@ -108,9 +108,9 @@ func (b *builder) infrastructure() {
 	}
 	if !b.plan.Infrastructure.PodIdentity && !b.facts.OIDCProvider && !b.facts.Offline {
 		b.problem("karpenter_enabled",
-			"cluster %s has neither the add-on eks-pod-identity-agent nor an IAM OIDC provider, so Karpenter could get no credentials; "+
-				"run `aws eks create-addon --cluster-name %s --addon-name eks-pod-identity-agent`, or create the provider for %s",
-			b.config.ClusterName, b.config.ClusterName, b.plan.Cluster.OIDCIssuer)
+			"cluster %s has neither the add-on %s nor an IAM OIDC provider, so Karpenter could get no credentials; "+
+				"run `aws eks create-addon --cluster-name %s --addon-name %s`, or create the provider for %s", b.config.ClusterName,
+			ownership.PodIdentityAgent, b.config.ClusterName, ownership.PodIdentityAgent, b.plan.Cluster.OIDCIssuer)
 	}
 	if !b.plan.Infrastructure.PodIdentity && b.facts.OIDCProvider && b.facts.OIDCWithoutSTS {
 		b.problem("karpenter_enabled",

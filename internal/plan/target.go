@@ -155,6 +155,10 @@ func (b *builder) kubernetes(inForce string) {
 		b.target.Version, b.target.Kubernetes, instead)
 }
 
+// WithoutAL2 is the first minor version of Kubernetes for which EKS has no Amazon Linux 2 AMIs. From that version on
+// Karpenter refuses the alias (DescribeImageQueries in its pkg/providers/amifamily).
+const WithoutAL2 = 33
+
 // Listing returns the versions of Karpenter that list a version of Kubernetes, the oldest first.
 func Listing(kubernetes string) (versions []string) {
 	for _, release := range catalogue.All() {

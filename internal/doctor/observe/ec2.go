@@ -13,6 +13,7 @@ import (
 	kmstypes "github.com/aws/aws-sdk-go-v2/service/kms/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
+	"github.com/sawhorse-io/sawhorse/internal/observe"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -20,20 +21,12 @@ func filter(name string, values ...string) []types.Filter {
 	return []types.Filter{{Name: &name, Values: values}}
 }
 
-func tags(list []types.Tag) map[string]string {
-	found := map[string]string{}
-	for _, t := range list {
-		found[aws.ToString(t.Key)] = aws.ToString(t.Value)
-	}
-	return found
-}
-
 func (l *looker) subnets(ctx context.Context) error {
 	pages := ec2.NewDescribeSubnetsPaginator(l.EC2, &ec2.DescribeSubnetsInput{Filters: filter("vpc-id", l.o.Cluster.VPC)})
 	return eachPage(ctx, pages, func(page *ec2.DescribeSubnetsOutput) {
 		for _, s := range page.Subnets {
 			l.o.Subnets = append(l.o.Subnets, doctor.Subnet{
-				Tagged: plan.Tagged{ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), Tags: tags(s.Tags)},
+				Tagged: plan.Tagged{ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), Tags: observe.Tags(s.Tags)},
 				Free:   int(aws.ToInt32(s.AvailableIpAddressCount)),
 			})
 		}
@@ -50,7 +43,7 @@ func (l *looker) securityGroups(ctx context.Context) error {
 		return err
 	}
 	for _, g := range out.SecurityGroups {
-		l.o.SecurityGroups = append(l.o.SecurityGroups, plan.Tagged{ID: aws.ToString(g.GroupId), Tags: tags(g.Tags)})
+		l.o.SecurityGroups = append(l.o.SecurityGroups, plan.Tagged{ID: aws.ToString(g.GroupId), Tags: observe.Tags(g.Tags)})
 	}
 	return nil
 }
@@ -84,7 +77,7 @@ func (l *looker) instances(ctx context.Context) error {
 func instance(i types.Instance) doctor.Instance {
 	found := doctor.Instance{
 		ID: aws.ToString(i.InstanceId), Type: string(i.InstanceType),
-		Spot: i.InstanceLifecycle == types.InstanceLifecycleTypeSpot, Tags: tags(i.Tags),
+		Spot: i.InstanceLifecycle == types.InstanceLifecycleTypeSpot, Tags: observe.Tags(i.Tags),
 	}
 	if c := i.CpuOptions; c != nil {
 		found.VCPU = int(aws.ToInt32(c.CoreCount) * aws.ToInt32(c.ThreadsPerCore))

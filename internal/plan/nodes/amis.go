@@ -11,6 +11,7 @@ import (
 	ec2 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 // amis refuses amiSelectorTerms that the CRD accepts but for which Karpenter or EC2 finds no AMI. With them the
@@ -83,22 +84,19 @@ func (f *findings) wrongAlias(from origin, alias string) {
 	}
 }
 
-// withoutAL2 is the first minor version of Kubernetes for which EKS has no Amazon Linux 2 AMIs. From that version on
-// Karpenter refuses the alias (DescribeImageQueries in its pkg/providers/amifamily).
-const withoutAL2 = 33
-
 // absent refuses AMIs that do not exist for the cluster's Kubernetes version. It is separate from the checks that
 // depend on the manifest alone, because it needs that version.
 func (c Compiled) absent(d *draft) (found findings) {
 	var major, minor int
-	if _, err := fmt.Sscanf(c.version, "%d.%d", &major, &minor); err != nil || d.kind != "EC2NodeClass" || major != 1 || minor < withoutAL2 {
+	_, err := fmt.Sscanf(c.version, "%d.%d", &major, &minor)
+	if err != nil || d.kind != "EC2NodeClass" || major != 1 || minor < plan.WithoutAL2 {
 		return nil
 	}
 	for i, term := range objects(d.spec()["amiSelectorTerms"]) {
 		if alias, _ := term["alias"].(string); strings.HasPrefix(alias, "al2@") {
 			from := d.blame("amiSelectorTerms", strconv.Itoa(i), "alias")
 			found.refuse(from, "is %s, and EKS has no AMI of Amazon Linux 2 for Kubernetes 1.%d and later, which the cluster runs (%s): Karpenter "+
-				"would launch no node; write al2023@latest or bottlerocket@latest", shown(alias), withoutAL2, c.version)
+				"would launch no node; write al2023@latest or bottlerocket@latest", shown(alias), plan.WithoutAL2, c.version)
 		}
 	}
 	return found
