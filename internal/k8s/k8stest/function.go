@@ -2,7 +2,6 @@ package k8stest
 
 import (
 	"context"
-	"slices"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -39,33 +38,4 @@ func (c *Cluster) Connector(function string) k8s.Connector {
 		return err == nil
 	})
 	return connector
-}
-
-// Recorder keeps baselines or checkpoints in memory, in place of the rack's records in DynamoDB.
-type Recorder map[string][]byte
-
-// Keep records a value unless there is one.
-func (r Recorder) Keep(_ context.Context, rack, name string, value []byte) error {
-	if _, ok := r[rack+"#"+name]; !ok {
-		r[rack+"#"+name] = slices.Clone(value)
-	}
-	return nil
-}
-
-// Replace records a value in the place of another.
-func (r Recorder) Replace(_ context.Context, rack, name string, value []byte) error {
-	r[rack+"#"+name] = slices.Clone(value)
-	return nil
-}
-
-// Get returns what Keep or Replace recorded.
-func (r Recorder) Get(_ context.Context, rack, name string) ([]byte, bool, error) {
-	value, ok := r[rack+"#"+name]
-	return value, ok, nil
-}
-
-// Forget removes a value.
-func (r Recorder) Forget(_ context.Context, rack, name string) error {
-	delete(r, rack+"#"+name)
-	return nil
 }

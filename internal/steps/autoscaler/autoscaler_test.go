@@ -40,15 +40,16 @@ type scene struct {
 	*k8stest.Cluster
 	step        *Step
 	plan        *plan.Plan
-	baselines   k8stest.Recorder
-	checkpoints k8stest.Recorder
+	baselines   *awsfake.Recorder
+	checkpoints *awsfake.Recorder
 	contests    awsfake.Contests
 	scaling     *awsfake.AutoScaling
 	clock       time.Time
 }
 
 func begin(t *testing.T) *scene {
-	s := &scene{T: t, Cluster: k8stest.New(t), baselines: k8stest.Recorder{}, checkpoints: k8stest.Recorder{},
+	cloud := awsfake.New()
+	s := &scene{T: t, Cluster: k8stest.New(t), baselines: awsfake.NewBaselines(cloud), checkpoints: awsfake.NewCheckpoints(cloud),
 		contests: awsfake.Contests{}, scaling: &awsfake.AutoScaling{},
 		clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	s.step = &Step{
@@ -111,13 +112,13 @@ func TestAHandOverEndsWhatHadBegun(t *testing.T) {
 	s, o := begin(t), autoscaler("ca", image)
 	s.Create(o)
 	s.RolledOut(o)
-	s.checkpoints["demo#"+outcome.CheckpointOff] = []byte("{}")
+	s.checkpoints.Kept[outcome.CheckpointOff] = "{}"
 	s.run(plan.AutoscalerBaseline, false)
 	s.run(plan.AutoscalerOff, true)
-	if s.checkpoints["demo#"+outcome.CheckpointOff] == nil {
+	if s.checkpoints.Kept[outcome.CheckpointOff] == "" {
 		t.Error("it has ended although the hand-over has not")
 	}
-	if s.settled(o, plan.AutoscalerOff); s.checkpoints["demo#"+outcome.CheckpointOff] != nil {
+	if s.settled(o, plan.AutoscalerOff); s.checkpoints.Kept[outcome.CheckpointOff] != "" {
 		t.Error("it has not ended")
 	}
 }
@@ -154,14 +155,14 @@ func TestHandsOverAndBack(t *testing.T) {
 
 	t.Log("baseline: exactly as found; waited for; then forgotten")
 	s.run(plan.AutoscalerBaseline, true)
-	if progress := s.run(plan.AutoscalerBaseline, false); progress.Wait == 0 || len(s.baselines) != 1 {
-		t.Errorf("%+v, baselines %v", progress, s.baselines)
+	if progress := s.run(plan.AutoscalerBaseline, false); progress.Wait == 0 || len(s.baselines.Kept) != 1 {
+		t.Errorf("%+v, baselines %v", progress, s.baselines.Kept)
 	}
 	if got := s.settled(o, plan.AutoscalerBaseline); got != found {
 		t.Errorf("baseline: %s\nfound     %s", got, found)
 	}
-	if len(s.baselines) != 0 {
-		t.Errorf("baselines %v", s.baselines)
+	if len(s.baselines.Kept) != 0 {
+		t.Errorf("baselines %v", s.baselines.Kept)
 	}
 }
 
@@ -170,7 +171,7 @@ func TestWithoutABaselineFallsBackOnce(t *testing.T) {
 	s.Create(o)
 	s.RolledOut(o)
 	s.run(plan.AutoscalerOff, true)
-	clear(s.baselines)
+	clear(s.baselines.Kept)
 	s.run(plan.AutoscalerBaseline, true)
 	want := "1 [./cluster-autoscaler --v=4 --node-group-auto-discovery=fallback --balance-similar-node-groups] [] " +
 		"map[kubernetes.io/os:linux] map[]"
@@ -187,7 +188,7 @@ func TestStoppedAnywhere(t *testing.T) {
 	s.RolledOut(o)
 	found := s.shape(o)
 	s.run(plan.AutoscalerOff, true)
-	kept := s.baselines["demo#"+outcome.BaselineAutoscaler]
+	kept := s.baselines.Kept[outcome.BaselineAutoscaler]
 	s.run(plan.AutoscalerBaseline, true)
 	s.RolledOut(o)
 	for range 2 {
@@ -196,7 +197,7 @@ func TestStoppedAnywhere(t *testing.T) {
 			t.Errorf("%s, found %s", got, found)
 		}
 	}
-	s.baselines["demo#"+outcome.BaselineAutoscaler] = kept
+	s.baselines.Kept[outcome.BaselineAutoscaler] = kept
 	s.run(plan.AutoscalerOff, true)
 	s.run(plan.AutoscalerBaseline, true)
 	if got := s.shape(o); got != found {
@@ -309,8 +310,8 @@ func TestOneThatWasHandedOverByItsName(t *testing.T) {
 	}
 	s.plan.Autoscaler.Deployment = "" // it is found by our annotation, not by its name
 	s.run(plan.AutoscalerBaseline, true)
-	if got := s.settled(mirror, plan.AutoscalerBaseline); got != found || len(s.baselines) != 0 {
-		t.Errorf("%s, baselines %v\nfound %s", got, s.baselines, found)
+	if got := s.settled(mirror, plan.AutoscalerBaseline); got != found || len(s.baselines.Kept) != 0 {
+		t.Errorf("%s, baselines %v\nfound %s", got, s.baselines.Kept, found)
 	}
 	if s.Get(other).GetResourceVersion() != untouched {
 		t.Error("the other one was written")
@@ -333,7 +334,7 @@ func TestTheNamedOneDoesNotExist(t *testing.T) {
 		!strings.Contains(err.Error(), `"kube-system/gone"`) || !strings.Contains(err.Error(), "kube-system/ca looks like it") {
 		t.Errorf("%v", err)
 	}
-	if s.Get(o).GetResourceVersion() != before || len(s.baselines) != 0 {
+	if s.Get(o).GetResourceVersion() != before || len(s.baselines.Kept) != 0 {
 		t.Error("something was changed")
 	}
 	s.run(plan.AutoscalerBaseline, false) // it does not keep Karpenter from being turned off
@@ -361,7 +362,7 @@ func TestAnotherOneIsNamed(t *testing.T) {
 		t.Errorf("second %s, first %s", got, s.shape(first))
 	}
 	s.run(plan.AutoscalerBaseline, true)
-	if got := s.settled(second, plan.AutoscalerBaseline); got != foundSecond || len(s.baselines) != 0 {
-		t.Errorf("%s, baselines %v\nfound %s", got, s.baselines, foundSecond)
+	if got := s.settled(second, plan.AutoscalerBaseline); got != foundSecond || len(s.baselines.Kept) != 0 {
+		t.Errorf("%s, baselines %v\nfound %s", got, s.baselines.Kept, foundSecond)
 	}
 }

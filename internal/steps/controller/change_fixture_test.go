@@ -203,8 +203,8 @@ func (c *inCluster) fails(version, inForce string, write int64, reason string) {
 // over checks that a change has left nothing behind.
 func (c *inCluster) over(version string) {
 	c.Helper()
-	if _, left := c.checkpoints["demo#"+attemptKey]; left || c.installed() != version {
-		c.Errorf("%s is installed; checkpoints %v", c.installed(), c.checkpoints)
+	if _, left := c.checkpoints.Kept[attemptKey]; left || c.installed() != version {
+		c.Errorf("%s is installed; checkpoints %v", c.installed(), c.checkpoints.Kept)
 	}
 }
 

@@ -36,7 +36,7 @@ type scene struct {
 	step        *Step
 	plan        *plan.Plan
 	helm        *helm
-	checkpoints k8stest.Recorder
+	checkpoints *awsfake.Recorder
 	// store has the rack's records.
 	store *store.Store
 	eks   *awsfake.EKS
@@ -52,7 +52,7 @@ func begin(t *testing.T) *scene {
 		t.Fatal(err)
 	}
 	cloud := awsfake.New()
-	s := &scene{T: t, Cluster: cluster, eks: cloud.EKS, helm: helm, checkpoints: k8stest.Recorder{},
+	s := &scene{T: t, Cluster: cluster, eks: cloud.EKS, helm: helm, checkpoints: awsfake.NewCheckpoints(cloud),
 		store: &store.Store{DB: cloud.Table, Name: "sawhorse"},
 		clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		plan:  wanted(params.Config{HighAvailability: true})}

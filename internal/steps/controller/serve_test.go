@@ -72,12 +72,12 @@ func TestARemovalThatIsGivenUp(t *testing.T) {
 	s := removing(t)
 	s.scale(0)
 	s.waits("", "repaired Deployment/kube-system/karpenter")
-	if len(s.checkpoints) == 0 {
+	if len(s.checkpoints.Kept) == 0 {
 		t.Fatal("no record")
 	}
 	s.plan.Controller.Release.Present = true
-	if _, err := s.step.Run(t.Context(), s.plan, PartRelease); err != nil || len(s.checkpoints) > 0 {
-		t.Errorf("%v, records %v", err, s.checkpoints)
+	if _, err := s.step.Run(t.Context(), s.plan, PartRelease); err != nil || len(s.checkpoints.Kept) > 0 {
+		t.Errorf("%v, records %v", err, s.checkpoints.Kept)
 	}
 }
 
@@ -85,8 +85,8 @@ func TestAControllerThatIsDownIsBroughtUpAgain(t *testing.T) {
 	s := removing(t)
 	before := s.versions()
 	s.goes("")
-	if after := s.versions(); after != before || len(s.checkpoints) > 0 {
-		t.Errorf("it works, and was touched: before %s\nafter %s, checkpoints %v", before, after, s.checkpoints)
+	if after := s.versions(); after != before || len(s.checkpoints.Kept) > 0 {
+		t.Errorf("it works, and was touched: before %s\nafter %s, checkpoints %v", before, after, s.checkpoints.Kept)
 	}
 
 	t.Log("scaled down")
@@ -96,8 +96,8 @@ func TestAControllerThatIsDownIsBroughtUpAgain(t *testing.T) {
 	s.check(1)
 	s.RolledOut(deployment)
 	s.goes("")
-	if len(s.checkpoints) > 0 {
-		t.Errorf("checkpoints %v", s.checkpoints)
+	if len(s.checkpoints.Kept) > 0 {
+		t.Errorf("checkpoints %v", s.checkpoints.Kept)
 	}
 
 	t.Log("deleted")
@@ -141,17 +141,17 @@ func TestAControllerThatDoesNotGetReadyIsNotWaitedForForEver(t *testing.T) {
 	s.goes("Sawhorse ends through EC2")
 	s.RolledOut(deployment)
 	s.goes("")
-	if len(s.checkpoints) > 0 {
-		t.Errorf("checkpoints %v", s.checkpoints)
+	if len(s.checkpoints.Kept) > 0 {
+		t.Errorf("checkpoints %v", s.checkpoints.Kept)
 	}
 
 	t.Log("what is left of this goes with the controller")
-	s.checkpoints["demo#"+serveKey] = []byte("2026-01-02T03:04:05Z")
+	s.checkpoints.Kept[serveKey] = "2026-01-02T03:04:05Z"
 	s.Remove(claim)
 	s.Remove(class)
 	s.run(PartRelease, "uninstalled release karpenter")
-	if len(s.checkpoints) > 0 {
-		t.Errorf("checkpoints %v", s.checkpoints)
+	if len(s.checkpoints.Kept) > 0 {
+		t.Errorf("checkpoints %v", s.checkpoints.Kept)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestAReleaseThatCannotBeRepaired(t *testing.T) {
 		"spec": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}},
 			"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}},
 				"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}}}}})
-	s.checkpoints = k8stest.Recorder{}
+	s.checkpoints = awsfake.NewCheckpoints(awsfake.New())
 	s.step.Checkpoints = s.checkpoints
 	if progress := s.run(PartServe); progress.Wait != 0 || !strings.Contains(fmt.Sprint(progress.Incidents), "Deployment/default/theirs") {
 		t.Errorf("%+v", progress)

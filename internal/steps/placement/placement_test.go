@@ -40,14 +40,14 @@ type scene struct {
 	*k8stest.Cluster
 	step      *Step
 	plan      *plan.Plan
-	baselines k8stest.Recorder
+	baselines *awsfake.Recorder
 	contests  awsfake.Contests
 	clock     time.Time
 }
 
 func begin(t *testing.T, pinned ...string) *scene {
 	s := &scene{
-		T: t, Cluster: k8stest.New(t), baselines: k8stest.Recorder{}, contests: awsfake.Contests{},
+		T: t, Cluster: k8stest.New(t), baselines: awsfake.NewBaselines(awsfake.New()), contests: awsfake.Contests{},
 		clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
 	s.step = &Step{
@@ -116,8 +116,8 @@ func TestPinsOneAtATimeAndRestores(t *testing.T) {
 	if got, want := s.selector(b), "map[convox.io/system-node:true disk:ssd] map["+ownership.AnnotationPin+":pinned]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if len(s.baselines) != 2 {
-		t.Errorf("baselines %v", s.baselines)
+	if len(s.baselines.Kept) != 2 {
+		t.Errorf("baselines %v", s.baselines.Kept)
 	}
 
 	t.Log("one that the plan no longer names is restored; what others added stays")
@@ -137,15 +137,15 @@ func TestPinsOneAtATimeAndRestores(t *testing.T) {
 	t.Log("none pinned: all as they were, and no baseline left")
 	s.plan.Nodegroups.Pinned = nil
 	s.run("unpinned Deployment/kube-system/b")
-	if after := s.selector(a) + s.selector(b) + s.selector(c); after != before || len(s.baselines) != 0 {
-		t.Errorf("%s, before %s, baselines %v", after, before, s.baselines)
+	if after := s.selector(a) + s.selector(b) + s.selector(c); after != before || len(s.baselines.Kept) != 0 {
+		t.Errorf("%s, before %s, baselines %v", after, before, s.baselines.Kept)
 	}
 	s.run()
 }
 
 // stopping stores baselines and fails the first Forget.
 type stopping struct {
-	k8stest.Recorder
+	*awsfake.Recorder
 	stopped bool
 }
 
@@ -173,8 +173,8 @@ func TestStoppedWhileItUnpins(t *testing.T) {
 		t.Fatal("it was not stopped")
 	}
 	s.run()
-	if after := s.selector(a); after != before || len(s.baselines) != 0 {
-		t.Errorf("%s, before %s, baselines %v", after, before, s.baselines)
+	if after := s.selector(a); after != before || len(s.baselines.Kept) != 0 {
+		t.Errorf("%s, before %s, baselines %v", after, before, s.baselines.Kept)
 	}
 }
 
