@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
-	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/spf13/cobra"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -249,17 +247,13 @@ func (w *watcher) absent(tree store.Tree) error {
 
 // readStatus reads the rack's status. It returns nil if the rack has none.
 func (w *watcher) readStatus(ctx context.Context) (*store.Status, error) {
-	place := paths().Status(w.rack)
-	out, err := w.ssm.GetParameter(ctx, &ssm.GetParameterInput{Name: &place})
-	if errors.As(err, new(*types.ParameterNotFound)) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("parameter %s: read: %w", place, err)
+	text, err := store.Published{SSM: w.ssm, Paths: paths()}.Status(ctx, w.rack)
+	if err != nil || text == "" {
+		return nil, err
 	}
 	var status store.Status
-	if err := json.Unmarshal([]byte(*out.Parameter.Value), &status); err != nil {
-		return nil, fmt.Errorf("parameter %s: decode: %w", place, err)
+	if err := json.Unmarshal([]byte(text), &status); err != nil {
+		return nil, fmt.Errorf("parameter %s: decode: %w", paths().Status(w.rack), err)
 	}
 	return &status, nil
 }
