@@ -28,6 +28,9 @@ type Lease struct {
 	Full, Force bool
 	// ForceAt is the value of Requested after the last event that asked for force.
 	ForceAt int64
+	// Since is when the current owner took the lease, also if that pass ended without freeing it. It is zero if there is
+	// no owner.
+	Since time.Time
 	// Writes are the latest writes that events reported, at most ten. Most of them have been served.
 	Writes []Written
 }
@@ -57,6 +60,9 @@ func leaseOf(values item) Lease {
 		Force:     numberOf(values, "forceAt") > served,
 		ForceAt:   numberOf(values, "forceAt"),
 	}
+	if since := numberOf(values, "since"); since > 0 && stringOf(values, "owner") != "" {
+		lease.Since = time.Unix(since, 0)
+	}
 	for place := range 10 {
 		if write, ok := readWritten(stringOf(values, fmt.Sprintf("wrote%d", place))); ok {
 			lease.Writes = append(lease.Writes, write)
@@ -77,16 +83,6 @@ func (s *Store) Lease(ctx context.Context, rack string, now time.Time) (lease Le
 func (s *Store) Request(ctx context.Context, rack string) error {
 	err := s.update(ctx, key(rack, "lease"), "ADD requested :one", "", item{":one": number(1)})
 	return wrap(err, "rack %s: request another iteration", rack)
-}
-
-// HeldSince returns when the current owner of the lease took it, also if that pass ended without freeing it. It returns
-// the zero time if there is no owner.
-func (s *Store) HeldSince(ctx context.Context, rack string) (time.Time, error) {
-	lease, err := s.get(ctx, key(rack, "lease"))
-	if since := numberOf(lease, "since"); err == nil && stringOf(lease, "owner") != "" && since > 0 {
-		return time.Unix(since, 0), nil
-	}
-	return time.Time{}, wrap(err, "rack %s: read lease", rack)
 }
 
 // Free ends the lease of an execution that ended without freeing it, and reports whether unserved requests remain. It

@@ -120,11 +120,11 @@ func (r *Resync) measure(ctx context.Context, racks []string) error {
 	var longest time.Duration
 	var failed []error
 	for _, name := range racks {
-		since, err := r.Store.HeldSince(ctx, name)
+		lease, _, err := r.Store.Lease(ctx, name, r.Now())
 		if err != nil {
 			failed = append(failed, err)
-		} else if !since.IsZero() {
-			longest = max(longest, r.Now().Sub(since))
+		} else if !lease.Since.IsZero() {
+			longest = max(longest, r.Now().Sub(lease.Since))
 		}
 	}
 	return errors.Join(append(failed, r.Metrics.Longest(longest))...)
