@@ -125,7 +125,7 @@ func TestPruneDeletesOnlyWhatIsOurs(t *testing.T) {
 		object["metadata"].(map[string]any)["finalizers"] = []any{"sawhorse.dev/test"}
 		cluster.Create(object)
 	}
-	wanted := map[string]bool{"keep": true}
+	wanted := []string{"keep"}
 	deleted, err := c.Prune(ctx, k8s.ServiceAccount, "demo", wanted)
 	if err != nil || len(deleted) != 1 || deleted[0] != "ServiceAccount/default/drop" {
 		t.Errorf("deleted %v, %v", deleted, err)

@@ -153,7 +153,7 @@ func (c *Client) Ours(ctx context.Context, kind Kind, rack string) ([]unstructur
 
 // Prune deletes the objects of a kind that carry the rack's label and are not wanted by name. It deletes nothing else,
 // and returns the subjects of the deleted objects.
-func (c *Client) Prune(ctx context.Context, kind Kind, rack string, wanted map[string]bool) ([]string, error) {
+func (c *Client) Prune(ctx context.Context, kind Kind, rack string, wanted []string) ([]string, error) {
 	objects, err := c.Ours(ctx, kind, rack)
 	if err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func (c *Client) Prune(ctx context.Context, kind Kind, rack string, wanted map[s
 	var deleted []string
 	for i := range objects {
 		object := &objects[i]
-		if wanted[object.GetName()] || object.GetDeletionTimestamp() != nil {
+		if slices.Contains(wanted, object.GetName()) || object.GetDeletionTimestamp() != nil {
 			continue
 		}
 		if err := c.Delete(ctx, kind, object); err != nil {

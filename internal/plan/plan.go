@@ -4,6 +4,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -166,6 +167,16 @@ type Nodegroups struct {
 // name. If there are none, all of Sawhorse's own are removed.
 type NodePools struct {
 	Objects []Object `json:"objects,omitempty"`
+}
+
+// Names returns the sorted names of the pools. A pool's NodePool and EC2NodeClass have the same name.
+func (n NodePools) Names() (names []string) {
+	for _, object := range n.Objects {
+		name, _ := fields(object["metadata"])["name"].(string)
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Object is a decoded Kubernetes object.

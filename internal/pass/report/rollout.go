@@ -35,7 +35,7 @@ func (r *Report) rollout(ctx context.Context, event Event, status store.Status, 
 		if err != nil || p == nil {
 			return nil, err
 		}
-		rollout.Cluster, rollout.Names = p.Cluster, poolNames(p)
+		rollout.Cluster, rollout.Names = p.Cluster, p.NodePools.Names()
 		rollout.Generation, rollout.Execution, rollout.Started = event.Generation, event.Execution, event.Started
 		rollout.Applied, rollout.Ended = r.Now(), time.Time{}
 		if slices.Contains(event.Steps, nodePoolsStep) {
@@ -50,17 +50,3 @@ func (r *Report) rollout(ctx context.Context, event Event, status store.Status, 
 
 // nodePoolsStep is the step that ends when all pools are Ready.
 const nodePoolsStep = "nodepools"
-
-// poolNames returns the sorted names of the plan's pools.
-func poolNames(p *plan.Plan) (names []string) {
-	for _, object := range p.NodePools.Objects {
-		if object["kind"] != "NodePool" {
-			continue
-		}
-		meta, _ := object["metadata"].(map[string]any)
-		name, _ := meta["name"].(string)
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}

@@ -109,15 +109,8 @@ func (r *run) note(applied k8s.Applied) {
 
 // prune deletes pools that the plan no longer has. It comes last, when their replacements are Ready.
 func (r *run) prune(ctx context.Context) error {
-	wanted := map[string]bool{}
-	for _, object := range r.plan.NodePools.Objects {
-		if meta, ok := object["metadata"].(map[string]any); ok {
-			name, _ := meta["name"].(string)
-			wanted[name] = true // a pool's NodePool and EC2NodeClass have the same name
-		}
-	}
 	for _, kind := range []k8s.Kind{k8s.NodePool, k8s.EC2NodeClass} {
-		deleted, err := r.client.Prune(ctx, kind, r.plan.Rack, wanted)
+		deleted, err := r.client.Prune(ctx, kind, r.plan.Rack, r.plan.NodePools.Names())
 		for _, subject := range deleted {
 			r.progress.Changed("deleted", "%s", subject)
 		}
