@@ -108,6 +108,8 @@ var table = []row{
 		off: work{300, "NVIDIA device plugin removed", ""}},
 	{name: "controller/serve", section: nodePoolsSection,
 		off: work{900, "Karpenter's controller running while its nodes are removed", "nodepools"}},
+	{name: "nodepools/freeze", section: nodePoolsSection,
+		on: work{300, "freeze of the NodePools before another version of Karpenter", "controller/release"}},
 	{name: "nodepools", section: nodePoolsSection,
 		on:   work{900, "NodePools and EC2NodeClasses", ""},
 		off:  work{5400, "NodePools drained and deleted", ""},
@@ -152,12 +154,14 @@ var prepare = []entry{
 //
 // A controller finds what it needs: its rights, its queue and its CRDs come before it, and its pools after it. An older
 // version of Karpenter has the reverse order, so that the pools lose what it does not know before it comes, and the
-// newer version keeps its rights until it is gone. The CRDs do not go back.
+// newer version keeps its rights until it is gone. The CRDs do not go back. A freeze comes before a newer version, which
+// may find at once that nodes differ from what it would launch.
 var enable = []entry{
 	{"nodegroups/copy", on, (*builder).replacing},
 	{"infrastructure", on, (*builder).raises},
 	{"queue", on, (*builder).raises},
 	{"controller/crds", on, nil},
+	{"nodepools/freeze", on, func(b *builder) bool { return b.config.Freeze && b.changes() && b.raises() }},
 	{"controller/release", on, (*builder).raises},
 	{"controller/plugin", on, nil},
 	{"nodegroups/build", off, func(b *builder) bool { return !b.plan.Nodegroups.BuildEmpty }},

@@ -61,6 +61,7 @@ func TestOrdersAreComplete(t *testing.T) {
 		for _, replaced := range [][]Replacement{nil, {{}}} {
 			for _, empty := range []bool{true, false} {
 				b := &builder{plan: Plan{Goal: GoalKarpenter, Nodegroups: Nodegroups{BuildEmpty: empty, Replaced: replaced}}}
+				b.config.Freeze = true
 				for _, inForce := range []string{"", "1.0.0", "1.99.0"} { // of no version, an older and a newer one
 					b.target.Version, b.facts.Records = "1.10.0", Records{WasOn: inForce != "", Karpenter: KarpenterRecord{Version: inForce}}
 					seen := map[string]bool{}

@@ -93,24 +93,28 @@ func image(r *plan.Release) map[string]any {
 
 // What a controller needs comes before it, and its pools after it; an older version has the reverse order.
 func TestOrderOfAChangeOfVersion(t *testing.T) {
+	newer := []string{"infrastructure", "queue", "controller/crds", "controller/release", "nodepools"}
+	older := []string{"controller/crds", "nodepools", "controller/release", "queue", "infrastructure"}
 	for _, c := range []struct {
-		version string
-		facts   plan.Facts
-		want    []string
+		version, freeze string
+		facts           plan.Facts
+		want            []string
 	}{
-		{"1.15.1", running("1.10.0"), []string{"infrastructure", "queue", "controller/crds", "controller/release", "nodepools"}},
-		{"1.10.0", running("1.10.0"), []string{"infrastructure", "queue", "controller/crds", "controller/release", "nodepools"}},
-		{"1.10.0", facts(), []string{"infrastructure", "queue", "controller/crds", "controller/release", "nodepools"}},
-		{"1.10.0", running("1.15.1"), []string{"controller/crds", "nodepools", "controller/release", "queue", "infrastructure"}},
+		{"1.15.1", "false", running("1.10.0"), newer},
+		{"1.15.1", "true", running("1.10.0"), slices.Insert(slices.Clone(newer), 3, "nodepools/freeze")},
+		{"1.10.0", "false", running("1.10.0"), newer},
+		{"1.10.0", "true", running("1.10.0"), newer},
+		{"1.10.0", "true", facts(), newer},
+		{"1.10.0", "true", running("1.15.1"), older},
 	} {
 		var got []string
-		for _, step := range build(t, choosing(c.version), c.facts).Plan.Steps {
-			if slices.Contains(c.want, step.Name) {
+		for _, step := range build(t, with(choosing(c.version), "karpenter_freeze", c.freeze), c.facts).Plan.Steps {
+			if step.Name == "nodepools/freeze" || slices.Contains(c.want, step.Name) {
 				got = append(got, step.Name)
 			}
 		}
 		if !slices.Equal(got, c.want) {
-			t.Errorf("to %s: %q, want %q", c.version, got, c.want)
+			t.Errorf("to %s, freeze %s: %q, want %q", c.version, c.freeze, got, c.want)
 		}
 	}
 }

@@ -27,8 +27,11 @@ type Step struct {
 	Now   func() time.Time
 }
 
-// Run applies the plan's NodePools or removes them. The step has no parts.
-func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
+// partFreeze is the part of the step that only brings a freeze to the NodePools that exist.
+const partFreeze = "freeze"
+
+// Run applies the plan's NodePools or removes them.
+func (s *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
 	run := &run{Step: s, plan: p}
 	var err error
 	run.client, err = s.Connect(ctx, p.Cluster)
@@ -41,7 +44,10 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progres
 		return outcome.Progress{}, fmt.Errorf("cluster %s: it was gone when the plan was made, and EKS has it now, "+
 			"so its instances are not ended; send Rack Reconcile Requested, and the next pass makes a new plan", p.Cluster.Name)
 	}
-	if len(p.NodePools.Objects) > 0 {
+	switch {
+	case part == partFreeze:
+		return run.freeze(ctx)
+	case len(p.NodePools.Objects) > 0:
 		return run.apply(ctx)
 	}
 	progress, err := run.remove(ctx)
@@ -93,6 +99,34 @@ func (r *run) apply(ctx context.Context) (outcome.Progress, error) {
 		return r.progress.NotYet(poll, "%s", strings.Join(waiting, "; "))
 	}
 	return r.progress, r.prune(ctx)
+}
+
+// freeze applies the NodePools that exist. A new pool has no nodes that could be replaced, and one of somebody else's is
+// rejected later. If a pool is no longer Ready, it waits once: the change of version counts the pools that were Ready.
+func (r *run) freeze(ctx context.Context) (outcome.Progress, error) {
+	var waiting []string
+	for _, object := range r.plan.NodePools.Objects {
+		live, err := r.client.GetLike(ctx, object)
+		if err != nil {
+			return r.progress, err
+		}
+		if live == nil || live.GetKind() != k8s.NodePool.Name || k8s.Owned(live, r.plan.Rack) != nil {
+			continue
+		}
+		applied, err := r.client.Apply(ctx, r.plan.Rack, object)
+		if err != nil {
+			return r.progress, err
+		}
+		r.note(applied)
+		was, _ := k8s.Ready(live)
+		if is, note := k8s.Ready(applied.Live); was && !is {
+			waiting = append(waiting, applied.Subject+": "+note)
+		}
+	}
+	if len(waiting) > 0 {
+		return r.progress.NotYet(poll, "%s", strings.Join(waiting, "; "))
+	}
+	return r.progress, nil
 }
 
 func (r *run) note(applied k8s.Applied) {
