@@ -164,7 +164,7 @@ func (r *recording) from(story string, call fault.Call) int {
 	return 0
 }
 
-// retries is how often the state machine repeats a call of a function that failed.
+// retries is how often the state machine repeats a call whose process died, the least of its limits.
 const retries = 2
 
 // together joins up to n faults of one story into one trial. No function gets more of them than its call has retries, and
