@@ -33,7 +33,21 @@ func Read(text []byte) (*Plan, error) {
 	if old, ok := into.(*format1); ok {
 		old.convert()
 	}
+	p.complete()
 	return p, nil
+}
+
+// complete adds the fields that earlier versions of Sawhorse left out of a plan of this format. The fingerprints stay, so
+// that the steps concerned are due with the next plan.
+func (p *Plan) complete() {
+	if p.Access.Mode != "" && p.Access.Rights == nil {
+		p.Access.Rights = rights
+	}
+	if crds := &p.Controller.CRDs; crds.Present && crds.Definitions == nil {
+		if release, err := catalogue.Find(crds.Version); err == nil {
+			crds.Definitions = release.CRDNames
+		}
+	}
 }
 
 // format1 is the format in which the steps rendered policies, values, manifests and arguments themselves. Its fields
@@ -62,9 +76,7 @@ func (old *format1) convert() {
 		panic(err) // a test has it
 	}
 	k := carried(recorded)
-	if p.Access.Mode != "" {
-		p.Access.Rights = rights
-	}
+	p.complete()
 	p.Queue = k.queue(p.Rack, p.Cluster, old.Queue)
 	p.Infrastructure = k.infrastructure(p.Cluster, old.Infrastructure, p.Queue.ARN)
 	if !p.Cluster.Gone {

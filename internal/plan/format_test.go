@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,8 +50,29 @@ func TestAStepOfFormat1ThatIsNoMore(t *testing.T) {
 	}
 }
 
+// A pass of an earlier version may be under way with a plan that has no rights and no names of CRDs.
+func TestAPlanOfThisFormatIsCompleted(t *testing.T) {
+	stored := outcome(t, "enable-with-builds").Plan
+	stored.Access.Rights, stored.Controller.CRDs.Definitions = nil, nil
+	got, err := plan.Read(text(t, stored))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Access.Rights["nodepools"]) == 0 || len(got.Controller.CRDs.Definitions) != 4 {
+		t.Errorf("rights %v, CRDs %v", got.Access.Rights, got.Controller.CRDs.Definitions)
+	}
+	if !slices.Equal(got.Steps, stored.Steps) {
+		t.Error("its fingerprints have changed")
+	}
+	later, err := plan.Read([]byte(`{"format":2,"controller":{"crds":{"present":true,"version":"1.99.0"}}}`))
+	if err != nil || later == nil || len(later.Access.Rights)+len(later.Controller.CRDs.Definitions) > 0 {
+		t.Errorf("%+v, %v", later, err)
+	}
+}
+
 func TestReadsItsOwnFormat(t *testing.T) {
 	want := outcome(t, "enable-with-builds").Plan
+	want.Access.Rights = plan.Rights()
 	got, err := plan.Read(text(t, want))
 	if err != nil || !bytes.Equal(text(t, got), text(t, want)) {
 		t.Errorf("%v, %v", got, err)

@@ -206,7 +206,7 @@ func others(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 func (a *Step) grant(ctx context.Context, client *k8s.Client, p *plan.Plan, progress *outcome.Progress) error {
 	for _, function := range slices.Sorted(maps.Keys(a.Principals)) {
 		rights := p.Access.Rights[function]
-		if len(rights) == 0 { // an administrator, or the plan is of an earlier version of Sawhorse
+		if len(rights) == 0 { // an administrator
 			continue
 		}
 		objects, err := k8s.Grants(p.Rack, function, rights)

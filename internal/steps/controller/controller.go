@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -120,29 +119,6 @@ func (r *run) crds(ctx context.Context) (outcome.Progress, error) {
 		return r.progress, err
 	}
 	return r.established(ctx, release.Definitions)
-}
-
-// refuseUnmanagedCRDs rejects the plan if the cluster has CRDs of somebody else that the last revision did not have. Helm
-// refuses them too, but then the rack's record already names the newer ones.
-func (r *run) refuseUnmanagedCRDs(ctx context.Context, last *release.Release) error {
-	added := r.plan.Controller.CRDs.Definitions
-	if last != nil {
-		had, err := karpenter.Find(last.Chart.Metadata.Version)
-		if err != nil {
-			return nil // those of a later Sawhorse stay as they are
-		}
-		added = slices.DeleteFunc(slices.Clone(added), func(name string) bool { return slices.Contains(had.CRDNames, name) })
-	}
-	found, err := r.client.UnmanagedCRDs(ctx, added)
-	switch {
-	case err != nil || len(found) == 0:
-		return err
-	case last == nil:
-		return reject(found)
-	}
-	return outcome.Reject("karpenter_version", "Karpenter %s brings %s, and the cluster has it from something else. Hand it over as "+
-		"docs/migrate-karpenter.md describes, or write karpenter_version %s.", r.plan.Controller.CRDs.Version, strings.Join(found, ", "),
-		last.Chart.Metadata.Version)
 }
 
 // noteCRDs records the newest version whose CRDs the cluster may have, before they are installed: if the call is stopped in
@@ -389,19 +365,4 @@ func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
 // whole renders the controller's release for its removal: the objects have the same names for every version and all values.
 func (r *run) whole() (rendered, error) {
 	return render(ownership.ReleaseController, ownership.KarpenterVersion, withReplicas(r.plan.Controller.Release, 1))
-}
-
-func reject(found []string) error {
-	return outcome.Reject("karpenter_enabled", "The cluster already has a Karpenter that Sawhorse did not install: %s. "+
-		"Uninstall its controller first and hand its CRDs over, as docs/migrate-karpenter.md describes, or leave karpenter_enabled at false.",
-		strings.Join(found, ", "))
-}
-
-// conflicting turns Helm's refusal to adopt an object that it did not create for this release into a Rejected.
-func conflicting(err error, parameter, otherwise string) error {
-	if !strings.Contains(err.Error(), "invalid ownership metadata") {
-		return err
-	}
-	return outcome.Reject(parameter, "An object of Karpenter's chart exists already and was made by something else "+
-		"(%v). Delete it, hand it over as docs/migrate-karpenter.md describes, or %s.", err, otherwise)
 }
