@@ -57,9 +57,12 @@ func (m Minors) String() string { return m.Oldest + " to " + m.Newest }
 // Lists reports whether a version of Kubernetes is in the range. A text that is not a version counts as listed.
 func (m Minors) Lists(version string) bool {
 	wanted, known := minor(version)
+	if !known {
+		return true
+	}
 	oldest, _ := minor(m.Oldest)
 	newest, _ := minor(m.Newest)
-	return !known || slices.Compare(wanted[:], oldest[:]) >= 0 && slices.Compare(wanted[:], newest[:]) <= 0
+	return slices.Compare(wanted[:], oldest[:]) >= 0 && slices.Compare(wanted[:], newest[:]) <= 0
 }
 
 // minor returns the major and the minor number of a version like "1.35" or "1.35.2".

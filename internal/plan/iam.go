@@ -195,10 +195,10 @@ func (k karpenter) infrastructure(c Cluster, in identity, queue string) Infrastr
 	}
 	made.Controller.Description = "Karpenter's controller in EKS cluster " + c.Name
 	made.Controller.Trust = controllerTrust(c, in.PodIdentity)
-	made.Controller.Policies = k.controllerPolicies(map[string]string{
+	made.Controller.Policies = k.controllerPolicies(quoted(map[string]string{
 		"Partition": c.Partition, "Region": c.Region, "Account": c.Account, "ClusterName": c.Name,
 		"NodeRoleARN": made.Nodes.ARN, "QueueARN": queue,
-	})
+	}))
 	if len(in.SharedNetworks) > 0 {
 		made.Controller.Policies["shared-networks"] = policy(map[string]any{
 			"Sid": "AllowSharedNetworkAccessActions", "Effect": "Allow",
@@ -216,12 +216,8 @@ func roleARN(c Cluster, name string) string {
 }
 
 // controllerPolicies returns the version's policies with the values of a cluster.
-func (k karpenter) controllerPolicies(values map[string]string) map[string]Document {
-	for name, value := range values {
-		quoted := canonical.JSON(value)
-		values[name] = string(quoted[1 : len(quoted)-1]) // as it stands within a JSON string
-	}
-	all := map[string]Document{}
+func (k karpenter) controllerPolicies(values quotedValues) map[string]Document {
+	all := make(map[string]Document, len(k.policies))
 	for name, template := range k.policies {
 		all[name] = template.document(values)
 	}
@@ -232,35 +228,40 @@ func (k karpenter) controllerPolicies(values map[string]string) map[string]Docum
 // the cluster, the namespace and the service account as session tags, or through IRSA.
 func controllerTrust(c Cluster, podIdentity bool) Document {
 	if podIdentity {
-		return trust(map[string]any{"Service": "pods.eks.amazonaws.com"}, []string{"sts:AssumeRole", "sts:TagSession"}, map[string]any{
-			"StringEquals": map[string]any{
-				"aws:RequestTag/eks-cluster-arn":            c.ARN,
-				"aws:RequestTag/kubernetes-namespace":       ownership.Namespace,
-				"aws:RequestTag/kubernetes-service-account": ownership.ServiceAccount,
-			},
-		})
+		return trustOfPodIdentity.document(quoted(map[string]string{"Cluster": c.ARN}))
 	}
 	issuer := strings.TrimPrefix(c.OIDCIssuer, "https://")
-	return trust(map[string]any{"Federated": OIDCProviderARN(c)}, []string{"sts:AssumeRoleWithWebIdentity"}, map[string]any{
-		"StringEquals": map[string]any{
-			issuer + ":aud": ownership.OIDCClient,
-			issuer + ":sub": "system:serviceaccount:" + ownership.Namespace + ":" + ownership.ServiceAccount,
-		},
-	})
+	return trustOfIRSA.document(quoted(map[string]string{"Provider": OIDCProviderARN(c), "Issuer": issuer}))
 }
+
+var (
+	trustOfPodIdentity = templateOf(trust("Service", "pods.eks.amazonaws.com", []string{"sts:AssumeRole", "sts:TagSession"},
+		map[string]any{
+			"aws:RequestTag/eks-cluster-arn":            "${Cluster}",
+			"aws:RequestTag/kubernetes-namespace":       ownership.Namespace,
+			"aws:RequestTag/kubernetes-service-account": ownership.ServiceAccount,
+		}))
+	trustOfIRSA = templateOf(trust("Federated", "${Provider}", []string{"sts:AssumeRoleWithWebIdentity"},
+		map[string]any{
+			"${Issuer}:aud": ownership.OIDCClient,
+			"${Issuer}:sub": "system:serviceaccount:" + ownership.Namespace + ":" + ownership.ServiceAccount,
+		}))
+	trustOfEC2      = trust("Service", "ec2.amazonaws.com", []string{"sts:AssumeRole"}, nil)
+	trustOfEC2China = trust("Service", "ec2.amazonaws.com.cn", []string{"sts:AssumeRole"}, nil)
+)
 
 func nodeTrust(c Cluster) Document {
-	service := "ec2.amazonaws.com"
 	if c.Partition == "aws-cn" {
-		service = "ec2.amazonaws.com.cn"
+		return trustOfEC2China
 	}
-	return trust(map[string]any{"Service": service}, []string{"sts:AssumeRole"}, nil)
+	return trustOfEC2
 }
 
-func trust(principal map[string]any, actions []string, condition map[string]any) Document {
-	statement := map[string]any{"Effect": "Allow", "Principal": principal, "Action": actions}
-	if condition != nil {
-		statement["Condition"] = condition
+// trust returns the trust policy for a principal of a kind, whose request has the values in equals.
+func trust(kind, principal string, actions []string, equals map[string]any) Document {
+	statement := map[string]any{"Effect": "Allow", "Principal": map[string]any{kind: principal}, "Action": actions}
+	if equals != nil {
+		statement["Condition"] = map[string]any{"StringEquals": equals}
 	}
 	return policy(statement)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	catalogue "github.com/sawhorse-io/sawhorse/internal/karpenter"
 )
 
@@ -15,6 +16,9 @@ type karpenter struct {
 	catalogue.Release
 	// policies are the policies of the controller's role by name, with ${…} for what differs between clusters.
 	policies map[string]template
+	// pattern matches the events that the version reads from its queue. One rule matches all of them, because an event bus
+	// has a quota of 300 rules.
+	pattern Document
 	// values returns the default values of the controller's chart, which are decoded on first use. Callers must not
 	// change them.
 	values func() map[string]any
@@ -32,7 +36,7 @@ func carried(release catalogue.Release) karpenter {
 	if err != nil {
 		panic("plan: " + err.Error()) // an embedded file
 	}
-	k := karpenter{Release: release, policies: map[string]template{}, values: sync.OnceValue(func() map[string]any {
+	k := karpenter{Release: release, policies: map[string]template{}, pattern: interruptions(release), values: sync.OnceValue(func() map[string]any {
 		values, err := release.Values()
 		if err != nil {
 			panic("plan: " + err.Error()) // an embedded file
@@ -50,10 +54,20 @@ func carried(release catalogue.Release) karpenter {
 	return k
 }
 
+// interruptions returns the pattern of the events that a version reads from its queue.
+func interruptions(release catalogue.Release) Document {
+	var sources, kinds []string
+	for _, event := range release.Events {
+		sources, kinds = append(sources, event.Source), append(kinds, event.DetailType)
+	}
+	slices.Sort(sources)
+	return document(map[string]any{"source": slices.Compact(sources), "detail-type": kinds})
+}
+
 // template is a document in which some values differ between clusters: text and the name of a value in turns.
 type template []string
 
-// templateOf splits a document with ${name} in the place of values.
+// templateOf splits a document with ${name} in the place of values. A name stands for a text within a JSON string.
 func templateOf(d Document) template {
 	var parts template
 	for text := string(d); ; {
@@ -67,8 +81,19 @@ func templateOf(d Document) template {
 	}
 }
 
-// document puts the values into the template, as they stand within a JSON string.
-func (t template) document(values map[string]string) Document {
+// quotedValues are the values of templates by name, as they stand within a JSON string.
+type quotedValues map[string]string
+
+// quoted changes the values to what templates take.
+func quoted(values map[string]string) quotedValues {
+	for name, value := range values {
+		text := canonical.JSON(value)
+		values[name] = string(text[1 : len(text)-1])
+	}
+	return values
+}
+
+func (t template) document(values quotedValues) Document {
 	parts := slices.Clone(t)
 	for i := 1; i < len(parts); i += 2 {
 		parts[i] = values[parts[i]]

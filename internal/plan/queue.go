@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
@@ -62,38 +61,29 @@ func (k karpenter) queue(rack string, c Cluster, in queueNames) Queue {
 	}
 	queue.Attributes = map[string]string{"MessageRetentionPeriod": "300", "SqsManagedSseEnabled": "true"}
 	rule := fmt.Sprintf("arn:%s:events:%s:%s:rule/%s", c.Partition, c.Region, c.Account, in.Rule)
-	queue.Policy = document(map[string]any{
-		"Version": "2012-10-17", "Id": "EC2InterruptionPolicy",
-		"Statement": []map[string]any{
-			{
-				"Effect":    "Allow",
-				"Principal": map[string]any{"Service": "events.amazonaws.com"},
-				"Action":    "sqs:SendMessage",
-				"Resource":  queue.ARN,
-				"Condition": map[string]any{"ArnEquals": map[string]any{"aws:SourceArn": rule}},
-			},
-			{
-				"Sid":       "DenyHTTP",
-				"Effect":    "Deny",
-				"Principal": "*",
-				"Action":    "sqs:*",
-				"Resource":  queue.ARN,
-				"Condition": map[string]any{"Bool": map[string]any{"aws:SecureTransport": "false"}},
-			},
-		},
-	})
+	queue.Policy = queuePolicy.document(quoted(map[string]string{"Queue": queue.ARN, "Rule": rule}))
 	queue.Rule.Description = "Interruptions of EC2 instances, for Karpenter of rack " + rack
-	queue.Rule.Pattern, queue.Rule.Target = k.interruptions(), ownership.RuleTarget
+	queue.Rule.Pattern, queue.Rule.Target = k.pattern, ownership.RuleTarget
 	return queue
 }
 
-// interruptions returns the pattern of the events that the version reads from its queue. One rule matches all of them,
-// because an event bus has a quota of 300 rules.
-func (k karpenter) interruptions() Document {
-	var sources, kinds []string
-	for _, event := range k.Events {
-		sources, kinds = append(sources, event.Source), append(kinds, event.DetailType)
-	}
-	slices.Sort(sources)
-	return document(map[string]any{"source": slices.Compact(sources), "detail-type": kinds})
-}
+var queuePolicy = templateOf(document(map[string]any{
+	"Version": "2012-10-17", "Id": "EC2InterruptionPolicy",
+	"Statement": []map[string]any{
+		{
+			"Effect":    "Allow",
+			"Principal": map[string]any{"Service": "events.amazonaws.com"},
+			"Action":    "sqs:SendMessage",
+			"Resource":  "${Queue}",
+			"Condition": map[string]any{"ArnEquals": map[string]any{"aws:SourceArn": "${Rule}"}},
+		},
+		{
+			"Sid":       "DenyHTTP",
+			"Effect":    "Deny",
+			"Principal": "*",
+			"Action":    "sqs:*",
+			"Resource":  "${Queue}",
+			"Condition": map[string]any{"Bool": map[string]any{"aws:SecureTransport": "false"}},
+		},
+	},
+}))

@@ -49,7 +49,7 @@ func (f *findings) warn(from origin, format string, args ...any) {
 // uses a NodePool.
 func (d *draft) check(p pieces) (problems findings) {
 	definition := d.api.crds[d.kind]()
-	unknown, refused, broken := d.validate(definition, p)
+	unknown, refused, broken, agreed := d.validate(definition, p)
 	listed := map[string]bool{}
 	for _, path := range unknown {
 		problems.unknown(d, definition, d.route(path), listed)
@@ -83,11 +83,12 @@ func (d *draft) check(p pieces) (problems findings) {
 	problems = append(problems, byRules...) // several may refer to one list
 	quantities := d.quantities()
 	add(quantities, overlap)
-	agreed := false
-	if len(refused) == 0 && len(quantities) == 0 {
-		var unreadable findings
-		unreadable, agreed = d.unreadable()
-		add(unreadable, overlap)
+	if !agreed && len(refused) == 0 && len(quantities) == 0 {
+		err := d.read()
+		add(d.unreadable(err), overlap)
+		if agreed = err == nil; agreed && len(unknown)+len(broken) == 0 {
+			p.remember()
+		}
 	}
 	// A field that Karpenter does not have may be read as one that it has, because Go ignores the case of a key.
 	add(d.typed(agreed && len(problems) == 0), overlap)

@@ -47,6 +47,9 @@ var kubernetesValues = []struct {
 
 // values returns the problems with values of the controller's chart that are objects of Kubernetes.
 func (c Compiled) values() (problems []params.Problem) {
+	if len(c.config.ControllerValues) == 0 {
+		return nil
+	}
 	for _, each := range kubernetesValues {
 		path := strings.Split(each.path, ".")
 		value := inner(c.config.ControllerValues, path[:len(path)-1]...)[path[len(path)-1]]

@@ -33,6 +33,8 @@ type crd struct {
 	isObject bool
 	// budget is the limit for the cost of the rules.
 	budget int64
+	// readsKeys means that the rules of a field that is a map read its keys and not its values.
+	readsKeys bool
 	// parts are the fields in the list parts.
 	parts []crd
 }
@@ -113,7 +115,16 @@ func (c crd) part(kind string, path []string) crd {
 		}
 	}
 	p.validator = schemaValidator(kind, p.schema)
+	entries := p.schema.AdditionalProperties
+	p.readsKeys = entries != nil && len(entries.Schema.XValidations) == 0 &&
+		!slices.ContainsFunc(p.schema.XValidations, func(rule apiextensions.ValidationRule) bool { return !overKeys(rule) })
 	return p
+}
+
+// overKeys reports whether a rule of a map holds for each of its keys, and reads nothing else of the map.
+func overKeys(rule apiextensions.ValidationRule) bool {
+	condition, is := strings.CutPrefix(rule.Rule, "self.all(")
+	return is && !strings.Contains(strings.ToLower(condition), "self")
 }
 
 // check treats an object as the API server does at creation: it removes null fields, sets defaults, and applies schema

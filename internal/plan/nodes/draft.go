@@ -41,7 +41,13 @@ type draft struct {
 }
 
 // place returns the key in origins of a path below spec.
-func place(path []string) string { return "spec\x00" + strings.Join(path, "\x00") }
+func place(path []string) string {
+	text := append(make([]byte, 0, 64), "spec"...)
+	for _, part := range path {
+		text = append(append(text, 0), part...)
+	}
+	return string(text)
+}
 
 // newDraft returns a manifest without a spec. 28 entries are what a map of 32 slots holds, and enough for most manifests.
 func (p pool) newDraft(apiVersion, kind, rack string) *draft {

@@ -16,8 +16,8 @@ import (
 // hash identifies something that was checked.
 type hash = [sha256.Size]byte
 
-// good has the hashes of manifests, and of parts of manifests, that passed the checks. The racks of a batch, and the
-// passes of a rack, have most of them in common.
+// good has the hashes of what passed the checks: manifests, parts of manifests, and keys of parts. The racks of a batch,
+// and the passes of a rack, have most of them in common.
 var good = lru.New(4096)
 
 func isGood(key hash) bool {
@@ -82,15 +82,13 @@ type pieces struct {
 }
 
 func (d *draft) pieces() pieces {
-	var p pieces
+	p := pieces{values: make([]any, len(parts[d.kind])), parts: make([]hash, len(parts[d.kind]))}
 	rest := d.varying()
-	for i, path := range parts[d.kind] {
-		var value any
-		var key hash
-		if rest, value = cut(rest, path); value != nil {
-			key = hashOf(d.api.Version, d.kind, i, value)
+	partTrees[d.kind].cut(rest, p.values)
+	for i, value := range p.values {
+		if value != nil {
+			p.parts[i] = hashOf(d.api.Version, d.kind, i, value)
 		}
-		p.values, p.parts = append(p.values, value), append(p.parts, key)
 	}
 	p.rest = hashOf(d.api.Version, d.kind, rest)
 	whole := slices.Clone(p.rest[:])
@@ -101,54 +99,106 @@ func (d *draft) pieces() pieces {
 	return p
 }
 
-// cut returns the fields with a placeholder instead of the value at a path, and the value, or nil if there is none.
-func cut(fields map[string]any, path []string) (rest map[string]any, value any) {
-	name := path[0]
-	if fields[name] == nil {
-		return fields, nil
-	}
-	rest = maps.Clone(fields)
-	if len(path) == 1 {
-		rest[name] = true
-		return rest, fields[name]
-	}
-	if within := inner(fields, name); within != nil {
-		rest[name], value = cut(within, path[1:])
-	}
-	return rest, value
+// partTree has the paths in the list parts by the name of a field: below it are further fields, or it is the part of an
+// index.
+type partTree struct {
+	below map[string]*partTree
+	part  int
 }
 
-// validate returns what the check of the manifest's CRD returns.
-func (d *draft) validate(definition crd, p pieces) (unknown []string, refused, broken field.ErrorList) {
-	if definition.accepts(p) {
-		return nil, nil, nil
-	}
-	unknown, refused, broken = definition.check(d.object)
-	if len(unknown)+len(refused)+len(broken) == 0 {
-		good.Add(p.rest, nil)
-		for i, part := range p.parts {
-			if p.values[i] != nil {
-				good.Add(part, nil)
+var partTrees = map[string]*partTree{"NodePool": treeOf("NodePool"), "EC2NodeClass": treeOf("EC2NodeClass")}
+
+func treeOf(kind string) *partTree {
+	tree := &partTree{}
+	for i, path := range parts[kind] {
+		at := tree
+		for _, name := range path {
+			if at.below == nil {
+				at.below = map[string]*partTree{}
 			}
+			if at.below[name] == nil {
+				at.below[name] = &partTree{part: i}
+			}
+			at = at.below[name]
 		}
 	}
-	return unknown, refused, broken
+	return tree
 }
 
-// accepts reports whether the manifest is certainly valid, because its rest was valid before and its parts are valid.
-// If not, the whole manifest must be checked.
-func (c crd) accepts(p pieces) bool {
+// cut moves the parts out of the fields into values and leaves placeholders. It clones the objects below the fields that
+// it changes.
+func (t *partTree) cut(fields map[string]any, values []any) {
+	for name, field := range t.below {
+		value := fields[name]
+		if value == nil {
+			continue
+		}
+		if field.below == nil {
+			fields[name], values[field.part] = true, value
+		} else if within, is := value.(map[string]any); is {
+			within = maps.Clone(within)
+			field.cut(within, values)
+			fields[name] = within
+		}
+	}
+}
+
+// validate returns what the check of the manifest's CRD returns. known means that the CRD and Karpenter have accepted the
+// rest of the manifest before, in another manifest, and accept its parts.
+func (d *draft) validate(definition crd, p pieces) (unknown []string, refused, broken field.ErrorList, known bool) {
+	if d.accepted(definition, p) {
+		return nil, nil, nil, true
+	}
+	unknown, refused, broken = definition.check(d.object)
+	return unknown, refused, broken, false
+}
+
+// remember records that the CRD and Karpenter accept the manifest.
+func (p pieces) remember() {
+	good.Add(p.rest, nil)
+	for i, part := range p.parts {
+		if p.values[i] != nil {
+			good.Add(part, nil)
+		}
+	}
+}
+
+// accepted reports whether the manifest is certainly valid. If not, the whole manifest must be checked.
+func (d *draft) accepted(definition crd, p pieces) bool {
 	if !isGood(p.rest) {
 		return false
 	}
-	for i, part := range p.parts {
-		if p.values[i] == nil || isGood(part) {
+	for i, value := range p.values {
+		if value == nil || isGood(p.parts[i]) {
 			continue
 		}
-		if unknown, refused, broken := c.parts[i].check(p.values[i]); len(unknown)+len(refused)+len(broken) > 0 {
+		if !d.acceptedPart(definition.parts[i], i, value) {
 			return false
 		}
-		good.Add(part, nil)
+		good.Add(p.parts[i], nil)
 	}
 	return true
+}
+
+// acceptedPart checks a value for the part with an index, as check and read do for a manifest.
+func (d *draft) acceptedPart(definition crd, i int, value any) bool {
+	fields, isMap := value.(map[string]any)
+	var keys hash
+	if isMap && definition.readsKeys {
+		keys = hashOf(d.api.Version, d.kind, i, slices.Sorted(maps.Keys(fields)))
+		if isGood(keys) {
+			definition.rules = nil
+		}
+	}
+	if unknown, refused, broken := definition.check(value); len(unknown)+len(refused)+len(broken) > 0 {
+		return false
+	}
+	if isMap && definition.readsKeys {
+		good.Add(keys, nil)
+	}
+	for _, name := range slices.Backward(append([]string{"spec"}, parts[d.kind][i]...)) {
+		value = map[string]any{name: value}
+	}
+	alone := draft{kind: d.kind, api: d.api, object: value.(map[string]any)}
+	return alone.read() == nil
 }

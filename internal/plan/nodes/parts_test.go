@@ -152,13 +152,23 @@ func (d *draft) with(value any, path []string) *draft {
 // unlike compares the check that relies on remembered results with the API server's check of the whole manifest, which
 // remembers nothing.
 func (d *draft) unlike() (difference string, accepted bool) {
-	definition := d.api.crds[d.kind]()
+	definition, p := d.api.crds[d.kind](), d.pieces()
 	want := errorsOf(definition.check(d.object))
-	got := errorsOf(d.validate(definition, d.pieces()))
+	unknown, refused, broken, known := d.validate(definition, p)
+	got := errorsOf(unknown, refused, broken)
 	if !slices.Equal(got, want) {
 		return fmt.Sprintf("%v:\n%q\nwant %q", d.object, got, want), false
 	}
-	return "", len(got) == 0
+	if accepted = len(got) == 0; !accepted || len(d.quantities()) > 0 {
+		return "", accepted
+	}
+	switch err := d.read(); {
+	case known && err != nil:
+		return fmt.Sprintf("%v: accepted by its parts, but %v", d.object, err), true
+	case err == nil:
+		p.remember()
+	}
+	return "", true
 }
 
 // errorsOf returns the results of a check in one order; the API server's code iterates over Go's maps.

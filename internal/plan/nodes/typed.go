@@ -62,25 +62,28 @@ func (d *draft) typed(agreed bool) (found findings) {
 	return slices.Concat(found, d.twice(), d.durations(), d.budgets())
 }
 
-// unreadable checks that the manifest fits Karpenter's Go types. The CRD accepts integers that overflow them, and
-// Karpenter then cannot read any object of the kind. agreed reports whether Karpenter's check accepts the template of a
-// NodePool.
-func (d *draft) unreadable() (found findings, agreed bool) {
-	var into any = &karpenter.NodePool{}
+// read decodes the manifest into Karpenter's Go type. For a NodePool, it then runs Karpenter's own check of the template.
+func (d *draft) read() error {
+	text := canonical.JSON(d.readable())
 	if d.kind == "EC2NodeClass" {
-		into = &ec2.EC2NodeClass{}
+		return json.Unmarshal(text, &ec2.EC2NodeClass{})
 	}
-	err := json.Unmarshal(canonical.JSON(d.readable()), into)
-	if pool, is := into.(*karpenter.NodePool); is && err == nil {
-		agreed = pool.RuntimeValidate(context.Background()) == nil
+	var pool karpenter.NodePool
+	if err := json.Unmarshal(text, &pool); err != nil {
+		return err
 	}
+	return pool.RuntimeValidate(context.Background())
+}
+
+// unreadable takes the error of read, and returns a problem if the manifest does not fit Karpenter's Go type. The CRD
+// accepts integers that overflow it, and Karpenter then cannot read any object of the kind.
+func (d *draft) unreadable(err error) (found findings) {
 	var wrong *json.UnmarshalTypeError
-	if !errors.As(err, &wrong) {
-		return nil, agreed
+	if errors.As(err, &wrong) {
+		from, _ := d.origin(d.route(wrong.Field))
+		found.refuse(from, "has a %s, which Karpenter cannot read as %s; change it or leave it out", wrong.Value, wrong.Type)
 	}
-	from, _ := d.origin(d.route(wrong.Field))
-	found.refuse(from, "has a %s, which Karpenter cannot read as %s; change it or leave it out", wrong.Value, wrong.Type)
-	return found, false
+	return found
 }
 
 // durations checks that Go can parse the durations. The CRD checks their characters only, and Karpenter cannot read a
