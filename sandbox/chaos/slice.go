@@ -11,23 +11,31 @@ import (
 )
 
 // slice has one fault of each kind, at calls that every change makes, and the ways in which a change event can be
-// delivered wrongly.
+// delivered wrongly. Faults that do not hide each other share a trial.
 var slice = []struct {
-	event string // what the sandbox does with SSM's next change event
-	fault fault.Fault
-	how   string // how the trial must end
+	event  string // what the sandbox does with SSM's next change event
+	faults []fault.Fault
+	how    string // how the trial must end
 }{
-	{fault: faultAt("nodepools", "kubernetes", "apply nodepools.karpenter.sh", 1, fault.Lost), how: Itself},
-	{fault: faultAt("validate", "dynamodb", "PutItem", 2, fault.Kill), how: Itself},
-	{fault: faultAt(fault.StateMachine, "dynamodb", "UpdateItem", 1, Stop), how: Itself},
-	{fault: faultAt("report", "ssm", "PutParameter", 1, fault.Reset), how: Itself},
-	{fault: faultAt("nodepools", "kubernetes", "get nodepools.karpenter.sh", 1, fault.Slow), how: Itself},
-	{fault: faultAt("validate", "ec2", "DescribeSubnets", 1, fault.Timeout), how: Itself},
-	{fault: fourTimes(faultAt("nodepools", "kubernetes", "get nodepools.karpenter.sh", 1, fault.Throttle)), how: Itself},
-	{fault: fourTimes(faultAt("validate", "ssm", "GetParametersByPath", 1, fault.Error)), how: Itself},
-	{fault: faultAt("nodepools", "kubernetes", "get nodepools.karpenter.sh", 1, RestartAPIServer), how: Itself},
-	{fault: faultAt(fault.StateMachine, "dynamodb", "UpdateItem", 2, fault.Lost), how: Itself},
-	{fault: faultAt("nodepools", "dynamodb", "UpdateItem", 1, RestartMiniStack), how: Itself},
+	{how: Itself, faults: []fault.Fault{
+		faultAt("nodepools", "kubernetes", "apply nodepools.karpenter.sh", 1, fault.Lost),
+		faultAt("report", "ssm", "PutParameter", 1, fault.Reset),
+	}},
+	{how: Itself, faults: []fault.Fault{faultAt("validate", "dynamodb", "PutItem", 2, fault.Kill)}},
+	{how: Itself, faults: []fault.Fault{faultAt(fault.StateMachine, "dynamodb", "UpdateItem", 1, Stop)}},
+	{how: Itself, faults: []fault.Fault{
+		faultAt("validate", "ec2", "DescribeSubnets", 1, fault.Timeout),
+		faultAt("nodepools", "kubernetes", "get nodepools.karpenter.sh", 1, fault.Slow),
+	}},
+	{how: Itself, faults: []fault.Fault{
+		fourTimes(faultAt("validate", "ssm", "GetParametersByPath", 1, fault.Error)),
+		fourTimes(faultAt("nodepools", "kubernetes", "get nodepools.karpenter.sh", 1, fault.Throttle)),
+	}},
+	{how: Itself, faults: []fault.Fault{
+		faultAt(fault.StateMachine, "dynamodb", "UpdateItem", 2, fault.Lost),
+		faultAt("nodepools", "kubernetes", "get nodepools.karpenter.sh", 1, RestartAPIServer),
+	}},
+	{how: Itself, faults: []fault.Fault{faultAt("nodepools", "dynamodb", "UpdateItem", 1, RestartMiniStack)}},
 	{event: "repeat", how: Itself},
 	{event: "drop", how: Resync},
 }
@@ -64,20 +72,17 @@ func Slice(ctx context.Context, environment user.Environment, out io.Writer) err
 	}
 	for i, c := range slice {
 		s := []story{change, back}[i%2]
-		var faults []fault.Fault
 		if c.event != "" {
 			if err := w.changeEvents(ctx, c.event); err != nil {
 				return err
 			}
-		} else {
-			faults = append(faults, c.fault)
 		}
-		result, err := w.try(ctx, s, faults, states[s.to])
+		result, err := w.try(ctx, s, c.faults, states[s.to])
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "%s %s\n", c.event, result)
-		if result.How != c.how || len(result.Broken) > 0 {
+		if result.How != c.how || len(result.Broken)+len(result.Unfired) > 0 {
 			return fmt.Errorf("chaos: %s %s; it should have recovered %s", c.event, result, c.how)
 		}
 	}
