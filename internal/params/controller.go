@@ -32,14 +32,11 @@ func newest() string {
 
 var errNoVersion = errors.New("which Sawhorse does not have")
 
-func version[T any](field func(*T) *string) func(*T, string) error {
-	return func(c *T, value string) error {
-		if !slices.Contains(karpenter.Versions(), value) {
-			return errNoVersion
-		}
-		*field(c) = value
-		return nil
+func version(value string) (string, error) {
+	if !slices.Contains(karpenter.Versions(), value) {
+		return "", errNoVersion
 	}
+	return value, nil
 }
 
 // nearestVersion returns the oldest version of the catalogue that has what a version has: the next newer one, or the

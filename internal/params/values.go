@@ -14,103 +14,88 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
-// Each of these functions returns the setter for one kind of value. A setter reads a text that matches the value's
-// pattern into a field. Its error is the end of a sentence, for example "which has c5 twice".
-
-func text[T any](field func(*T) *string) func(*T, string) error {
-	return func(c *T, value string) error {
-		*field(c) = value
-		return nil
+// setter returns a function that reads a text into a field, or leaves the field as it is if the text is refused.
+func setter[T, V any](read func(text string) (V, error), field func(*T) *V) func(*T, string) error {
+	return func(t *T, text string) error {
+		value, err := read(text)
+		if err == nil {
+			*field(t) = value
+		}
+		return err
 	}
 }
 
-func boolean[T any](field func(*T) *bool) func(*T, string) error {
-	return func(c *T, value string) error {
-		*field(c) = value == "true"
-		return nil
-	}
-}
+// Each of these functions reads a text that matches the pattern of one kind of value. Their errors are the end of a
+// sentence, for example "which has c5 twice".
+
+func text(value string) (string, error) { return value, nil }
+
+func boolean(value string) (bool, error) { return value == "true", nil }
 
 var errRange = errors.New("which is out of range")
 
 // integer reads a number that is not negative.
-func integer[T any](most int, field func(*T) *int) func(*T, string) error {
-	return func(c *T, value string) error {
+func integer(most int) func(value string) (int, error) {
+	return func(value string) (int, error) {
 		n, err := strconv.Atoi(value)
 		if err != nil || n > most {
-			return errRange
+			return 0, errRange
 		}
-		*field(c) = n
-		return nil
+		return n, nil
 	}
 }
 
 // list sorts the elements, because their order has no meaning, and removes duplicates.
-func list[T any](field func(*T) *[]string) func(*T, string) error {
-	return func(c *T, value string) error {
-		elements := strings.Split(value, ",")
-		slices.Sort(elements)
-		*field(c) = slices.Compact(elements)
-		return nil
-	}
+func list(value string) ([]string, error) {
+	elements := strings.Split(value, ",")
+	slices.Sort(elements)
+	return slices.Compact(elements), nil
 }
 
 // ordered keeps the order of the elements, because the first one has more weight, and removes duplicates.
-func ordered[T any](field func(*T) *[]string) func(*T, string) error {
-	return func(c *T, value string) error {
-		var elements []string
-		for element := range strings.SplitSeq(value, ",") {
-			if !slices.Contains(elements, element) {
-				elements = append(elements, element)
-			}
+func ordered(value string) (elements []string, err error) {
+	for element := range strings.SplitSeq(value, ",") {
+		if !slices.Contains(elements, element) {
+			elements = append(elements, element)
 		}
-		*field(c) = elements
-		return nil
 	}
+	return elements, nil
 }
 
 var errTooLong = errors.New("which is longer than 292 years")
 
-func duration[T any](field func(*T) *string) func(*T, string) error {
-	return func(c *T, value string) error {
-		if _, err := time.ParseDuration(value); err != nil {
-			return errTooLong
-		}
-		*field(c) = value
-		return nil
+func duration(value string) (string, error) {
+	if _, err := time.ParseDuration(value); err != nil {
+		return "", errTooLong
 	}
+	return value, nil
 }
 
-func expiry[T any](field func(*T) *string) func(*T, string) error {
-	return func(c *T, value string) error {
-		if value != "Never" {
-			d, err := time.ParseDuration(value)
-			if err != nil {
-				return errTooLong
-			}
-			if d == 0 {
-				return errors.New("which would delete every node at once")
-			}
-		}
-		*field(c) = value
-		return nil
+func expiry(value string) (string, error) {
+	if value == "Never" {
+		return value, nil
 	}
+	d, err := time.ParseDuration(value)
+	if err != nil {
+		return "", errTooLong
+	}
+	if d == 0 {
+		return "", errors.New("which would delete every node at once")
+	}
+	return value, nil
 }
 
-func budget[T any](field func(*T) *string) func(*T, string) error {
-	return func(c *T, value string) error {
-		digits, percent := strings.CutSuffix(value, "%")
-		n, err := strconv.ParseInt(digits, 10, 32)
-		if err != nil {
-			return errRange
-		}
-		if percent && n > 100 {
-			return errors.New("which is more than all nodes")
-		}
-		// The percentage is normalized: Karpenter's CRD accepts at most two digits before the percent sign, or 100%.
-		*field(c) = strconv.FormatInt(n, 10) + value[len(digits):]
-		return nil
+func budget(value string) (string, error) {
+	digits, percent := strings.CutSuffix(value, "%")
+	n, err := strconv.ParseInt(digits, 10, 32)
+	if err != nil {
+		return "", errRange
 	}
+	if percent && n > 100 {
+		return "", errors.New("which is more than all nodes")
+	}
+	// The percentage is normalized: Karpenter's CRD accepts at most two digits before the percent sign, or 100%.
+	return strconv.FormatInt(n, 10) + value[len(digits):], nil
 }
 
 // pairs splits a list of key=value elements. White space around the commas and at the ends is ignored.
@@ -132,55 +117,51 @@ func pairs(value string) ([][2]string, error) {
 // reservedLabels are the labels that Sawhorse sets on nodes or selects them by.
 var reservedLabels = []string{ownership.LabelNodePool, ownership.LabelSystemNode}
 
-func labels[T any](field func(*T) *map[string]string, reserved ...string) func(*T, string) error {
+func labels(reserved ...string) func(value string) (map[string]string, error) {
 	reserved = append(slices.Clone(reservedLabels), reserved...)
-	return func(c *T, value string) error {
+	return func(value string) (map[string]string, error) {
 		all, err := pairs(value)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		made := map[string]string{}
 		for _, p := range all {
 			if slices.Contains(reserved, p[0]) {
-				return fmt.Errorf("in which the label %s is reserved", p[0])
+				return nil, fmt.Errorf("in which the label %s is reserved", p[0])
 			}
 			if wrong := validation.IsQualifiedName(p[0]); len(wrong) > 0 {
-				return fmt.Errorf("in which the label key %s is not valid in Kubernetes: %s", short(p[0]), wrong[0])
+				return nil, fmt.Errorf("in which the label key %s is not valid in Kubernetes: %s", short(p[0]), wrong[0])
 			}
 			if wrong := validation.IsValidLabelValue(p[1]); len(wrong) > 0 {
-				return fmt.Errorf("in which the value %s of label %s is not valid in Kubernetes: %s", short(p[1]), p[0], wrong[0])
+				return nil, fmt.Errorf("in which the value %s of label %s is not valid in Kubernetes: %s", short(p[1]), p[0], wrong[0])
 			}
 			made[p[0]] = p[1]
 		}
-		*field(c) = made
-		return nil
+		return made, nil
 	}
 }
 
 // effects are the taint effects, as Kubernetes spells them.
 var effects = []string{"NoSchedule", "PreferNoSchedule", "NoExecute"}
 
-func taints[T any](field func(*T) *[]Taint) func(*T, string) error {
-	return func(c *T, value string) error {
-		var made []Taint
-		for element := range strings.SplitSeq(value, ",") {
-			taint, err := parseTaint(strings.TrimSpace(element))
-			if err != nil {
-				return err
-			}
-			if slices.Contains(made, taint) {
-				continue
-			}
-			if slices.ContainsFunc(made, func(t Taint) bool { return t.Key == taint.Key && t.Effect == taint.Effect }) {
-				return fmt.Errorf("which has the taint %s with effect %s twice, with different values", taint.Key, taint.Effect)
-			}
-			made = append(made, taint)
+func taints(value string) ([]Taint, error) {
+	var made []Taint
+	for element := range strings.SplitSeq(value, ",") {
+		taint, err := parseTaint(strings.TrimSpace(element))
+		if err != nil {
+			return nil, err
 		}
-		// The order has no meaning. Sorting gives the same fingerprint for every order.
-		slices.SortFunc(made, func(a, b Taint) int { return strings.Compare(a.Key+":"+a.Effect, b.Key+":"+b.Effect) })
-		*field(c) = made
-		return nil
+		if slices.Contains(made, taint) {
+			continue
+		}
+		if slices.ContainsFunc(made, func(t Taint) bool { return t.Key == taint.Key && t.Effect == taint.Effect }) {
+			return nil, fmt.Errorf("which has the taint %s with effect %s twice, with different values", taint.Key, taint.Effect)
+		}
+		made = append(made, taint)
 	}
+	// The order has no meaning. Sorting gives the same fingerprint for every order.
+	slices.SortFunc(made, func(a, b Taint) int { return strings.Compare(a.Key+":"+a.Effect, b.Key+":"+b.Effect) })
+	return made, nil
 }
 
 func parseTaint(element string) (Taint, error) {
@@ -243,29 +224,26 @@ func tooLong(key, value string) bool {
 	return utf8.RuneCountInString(key) > 128 || utf8.RuneCountInString(value) > 256
 }
 
-func tags[T any](field func(*T) *map[string]string) func(*T, string) error {
-	return func(c *T, value string) error {
-		all, err := pairs(value)
-		if err != nil {
-			return err
-		}
-		if len(all) > maxTags {
-			return fmt.Errorf("which has %d tags, more than %d", len(all), maxTags)
-		}
-		made, seen := map[string]string{}, twins{}
-		for _, p := range all {
-			switch {
-			case reservedTag(p[0]):
-				return fmt.Errorf("in which the tag %s is reserved", short(p[0]))
-			case tooLong(p[0], p[1]):
-				return fmt.Errorf("in which the tag %s is too long: AWS takes 128 characters of a key and 256 of a value", short(p[0]))
-			}
-			if twin := seen.add(p[0]); twin != "" {
-				return fmt.Errorf("in which IAM takes the tags %s and %s for one", short(twin), short(p[0]))
-			}
-			made[p[0]] = p[1]
-		}
-		*field(c) = made
-		return nil
+func tags(value string) (map[string]string, error) {
+	all, err := pairs(value)
+	if err != nil {
+		return nil, err
 	}
+	if len(all) > maxTags {
+		return nil, fmt.Errorf("which has %d tags, more than %d", len(all), maxTags)
+	}
+	made, seen := map[string]string{}, twins{}
+	for _, p := range all {
+		switch {
+		case reservedTag(p[0]):
+			return nil, fmt.Errorf("in which the tag %s is reserved", short(p[0]))
+		case tooLong(p[0], p[1]):
+			return nil, fmt.Errorf("in which the tag %s is too long: AWS takes 128 characters of a key and 256 of a value", short(p[0]))
+		}
+		if twin := seen.add(p[0]); twin != "" {
+			return nil, fmt.Errorf("in which IAM takes the tags %s and %s for one", short(twin), short(p[0]))
+		}
+		made[p[0]] = p[1]
+	}
+	return made, nil
 }
