@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // Section is what one step applies.
@@ -73,7 +73,7 @@ func (c *comparison) add(path, format string, args ...any) {
 	if strings.HasSuffix(path, ".userData") {
 		text = "changed"
 	}
-	*c = append(*c, strings.TrimPrefix(path, ".")+": "+text)
+	*c = append(*c, path+": "+text)
 }
 
 // compare adds lines for what differs between two decoded JSON values.
@@ -83,7 +83,7 @@ func (c *comparison) compare(path string, old, new any) {
 	}
 	was, is := fields(old), fields(new)
 	if was != nil && is != nil {
-		c.fields(path, was, is, plainKey)
+		c.fields(was, is, func(key string) string { return params.Join(path, key) })
 		return
 	}
 	before, wasList := old.([]any)
@@ -95,7 +95,7 @@ func (c *comparison) compare(path string, old, new any) {
 	was, is = labelled(before), labelled(after)
 	switch {
 	case was != nil && is != nil:
-		c.fields(path, was, is, func(label string) string { return "[" + label + "]" })
+		c.fields(was, is, func(label string) string { return path + "[" + label + "]" })
 	case slices.ContainsFunc(slices.Concat(before, after), func(each any) bool { return !scalar(each) }):
 		c.add(path, "%s → %s", short(old), short(new))
 	default:
@@ -108,8 +108,8 @@ func fields(value any) map[string]any {
 	return object
 }
 
-// fields compares two objects. place formats a key as part of a path.
-func (c *comparison) fields(path string, old, new map[string]any, place func(string) string) {
+// fields compares two objects. place returns the path of a key.
+func (c *comparison) fields(old, new map[string]any, place func(key string) string) {
 	both := maps.Clone(old)
 	maps.Copy(both, new)
 	for _, key := range slices.Sorted(maps.Keys(both)) {
@@ -117,23 +117,13 @@ func (c *comparison) fields(path string, old, new map[string]any, place func(str
 		is, has := new[key]
 		switch {
 		case !had:
-			c.add(path+place(key), "added %s", short(is))
+			c.add(place(key), "added %s", short(is))
 		case !has:
-			c.add(path+place(key), "removed %s", short(was))
+			c.add(place(key), "removed %s", short(was))
 		default:
-			c.compare(path+place(key), was, is)
+			c.compare(place(key), was, is)
 		}
 	}
-}
-
-var plain = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
-
-// plainKey returns ".key", or ["key"] for a key with other characters than a name has.
-func plainKey(key string) string {
-	if plain.MatchString(key) {
-		return "." + key
-	}
-	return fmt.Sprintf("[%q]", key)
 }
 
 // labelled returns the elements of a list of objects by a label that people know them by. It returns nil if an element
