@@ -88,19 +88,19 @@ var poolFields = []poolField{
 
 // additional reads additional_karpenter_nodepools_config.
 func (r *Result) additional(objects map[string]Object) {
-	value, given := r.document(additionalConfig, objects)
+	value, given := r.document(ParamAdditional, objects)
 	if !given {
 		return
 	}
 	entries, ok := value.([]any)
 	if !ok {
-		r.problem(additionalConfig, "",
+		r.problem(ParamAdditional, "",
 			"%s is %s; allowed is a JSON array of pools; write, for example, [{\"name\":\"gpu\",\"instance_families\":\"g5\"}]",
-			additionalConfig, kindOf(value))
+			ParamAdditional, kindOf(value))
 		return
 	}
 	if len(entries) > maxPools {
-		r.problem(additionalConfig, "", "%s has %d pools; allowed are %d; take out %d", additionalConfig, len(entries), maxPools,
+		r.problem(ParamAdditional, "", "%s has %d pools; allowed are %d; take out %d", ParamAdditional, len(entries), maxPools,
 			len(entries)-maxPools)
 		entries = entries[:maxPools]
 	}
@@ -109,13 +109,13 @@ func (r *Result) additional(objects map[string]Object) {
 		at := fmt.Sprintf("[%d]", i)
 		fields, ok := entry.(map[string]any)
 		if !ok {
-			r.problem(additionalConfig, at, "pool %s is %s; allowed is an object; write, for example, {\"name\":\"gpu\"}", at,
+			r.problem(ParamAdditional, at, "pool %s is %s; allowed is an object; write, for example, {\"name\":\"gpu\"}", at,
 				kindOf(entry))
 			continue
 		}
 		pool := r.pool(at, fields)
 		if first, twice := seen[pool.Name]; twice && pool.Name != "" {
-			r.problem(additionalConfig, Join(at, "name"), "pools [%d] and %s have the same name %s; names are unique; rename one of them",
+			r.problem(ParamAdditional, Join(at, "name"), "pools [%d] and %s have the same name %s; names are unique; rename one of them",
 				first, at, pool.Name)
 			continue
 		}
@@ -136,7 +136,7 @@ func (r *Result) pool(at string, fields map[string]any) Pool {
 			if refusal == "" {
 				continue
 			}
-			r.problem(additionalConfig, Join(at, f.Name), "%s %s", Join(at, f.Name), refusal)
+			r.problem(ParamAdditional, Join(at, f.Name), "%s %s", Join(at, f.Name), refusal)
 		}
 		if f.Default != "" {
 			if err := f.set(&pool, f.Default); err != nil {
@@ -153,13 +153,13 @@ func (r *Result) pool(at string, fields map[string]any) Pool {
 		if !listed && Nearest(key, known) == "" {
 			listed, otherwise = true, "allowed are "+strings.Join(known, ", ")
 		}
-		r.problem(additionalConfig, Join(at, key), "%s is no field of a pool; %s", Join(at, key), DidYouMean(key, known, otherwise))
+		r.problem(ParamAdditional, Join(at, key), "%s is no field of a pool; %s", Join(at, key), DidYouMean(key, known, otherwise))
 	}
 	switch name, given := fields["name"]; {
 	case !given || name == nil || name == "":
-		r.problem(additionalConfig, Join(at, "name"), "pool %s has no name; write, for example, \"name\":\"gpu\"", at)
+		r.problem(ParamAdditional, Join(at, "name"), "pool %s has no name; write, for example, \"name\":\"gpu\"", at)
 	case slices.Contains(reservedPools, pool.Name):
-		r.problem(additionalConfig, Join(at, "name"), "pool %s has the name %s, which is reserved (as %s are); choose another one", at,
+		r.problem(ParamAdditional, Join(at, "name"), "pool %s has the name %s, which is reserved (as %s are); choose another one", at,
 			pool.Name, strings.Join(reservedPools, ", "))
 	}
 	return pool

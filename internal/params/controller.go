@@ -75,22 +75,22 @@ var protectedValues = []protectedField{
 // controller reads karpenter_controller_config. Unknown values and wrong kinds are found later, because they depend on the
 // version of Karpenter.
 func (r *Result) controller(objects map[string]Object) {
-	value, given := r.document(controllerConfig, objects)
+	value, given := r.document(ParamController, objects)
 	if !given {
 		return
 	}
 	values, is := value.(map[string]any)
 	if !is {
-		r.problem(controllerConfig, "", "%s is %s; allowed is a JSON object of values of the controller's chart; write, for example, %s",
-			controllerConfig, kindOf(value), `{"logLevel":"debug"}`)
+		r.problem(ParamController, "", "%s is %s; allowed is a JSON object of values of the controller's chart; write, for example, %s",
+			ParamController, kindOf(value), `{"logLevel":"debug"}`)
 		return
 	}
-	r.protected(controllerConfig, protectedValues, values)
+	r.protected(ParamController, protectedValues, values)
 	prune(values, false) // to Helm, null would mean to drop a default
 	settings, _ := values["settings"].(map[string]any)
 	isolated, there := settings["isolatedVPC"].(bool)
 	if _, chosen := r.written[isolatedVPC]; there && chosen && isolated != r.Config.IsolatedVPC && !r.refused(isolatedVPC) {
-		r.problem(controllerConfig, "settings.isolatedVPC", "settings.isolatedVPC is %v, but the parameter %s is %v; leave it out, or write "+
+		r.problem(ParamController, "settings.isolatedVPC", "settings.isolatedVPC is %v, but the parameter %s is %v; leave it out, or write "+
 			"both alike", isolated, isolatedVPC, r.Config.IsolatedVPC)
 		delete(settings, "isolatedVPC")
 	}

@@ -54,16 +54,16 @@ func (r *Result) document(name string, objects map[string]Object) (value any, gi
 	if uri := strings.TrimSpace(written); err == nil && strings.HasPrefix(uri, "s3://") {
 		if !objectURI.MatchString(uri) {
 			r.problem(name, "", "%s is %s, which is no object in S3; allowed is %s; write, for example, s3://my-bucket/sawhorse/pools.json",
-				name, short(uri), p.Allowed)
+				name, Quoted(uri), p.Allowed)
 			return nil, false
 		}
 		object, read := objects[uri]
 		switch {
 		case !read:
-			r.warning(name, "", "%s is %s, which only a pass reads; to check its content, give the JSON itself", name, short(uri))
+			r.warning(name, "", "%s is %s, which only a pass reads; to check its content, give the JSON itself", name, Quoted(uri))
 			return nil, false
 		case object.Problem != "":
-			r.problem(name, "", "%s is %s, %s", name, short(uri), object.Problem)
+			r.problem(name, "", "%s is %s, %s", name, Quoted(uri), object.Problem)
 			return nil, false
 		}
 		text, err = jsonText(object.Text)
@@ -76,7 +76,7 @@ func (r *Result) document(name string, objects map[string]Object) (value any, gi
 		value, flaws, err = decode(text)
 	}
 	if err != nil {
-		r.problem(name, "", "%s is %s and %v; allowed is %s; write, for example, %s", name, short(strings.TrimSpace(written)), err,
+		r.problem(name, "", "%s is %s and %v; allowed is %s; write, for example, %s", name, Quoted(strings.TrimSpace(written)), err,
 			p.Allowed, p.Example)
 		return nil, false
 	}
@@ -218,7 +218,7 @@ func (d *decoder) number(path, literal string) any {
 	}
 	f, err := strconv.ParseFloat(literal, 64)
 	if err != nil || math.IsInf(f, 0) {
-		d.flaw(path, "is the number %s, which is out of range; write a smaller one", short(literal))
+		d.flaw(path, "is the number %s, which is out of range; write a smaller one", Quoted(literal))
 		return int64(0)
 	}
 	return f

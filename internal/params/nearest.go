@@ -120,8 +120,8 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// short quotes a value for a sentence, cut to 60 bytes.
-func short(value string) string {
+// Quoted quotes a value for a sentence, cut to 60 bytes.
+func Quoted(value string) string {
 	const most = 60
 	if len(value) > most {
 		value = cut(value, most) + "…"

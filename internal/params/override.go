@@ -42,30 +42,30 @@ var wholes = map[string]string{"NodePool": "nodePool", "EC2NodeClass": "ec2NodeC
 // override reads karpenter_config. Unknown fields and wrong values are found later, when the Karpenter objects are
 // made.
 func (r *Result) override(objects map[string]Object) {
-	value, given := r.document(overrideConfig, objects)
+	value, given := r.document(ParamOverride, objects)
 	if !given {
 		return
 	}
 	config, ok := value.(map[string]any)
 	if !ok {
-		r.problem(overrideConfig, "", "%s is %s; allowed is a JSON object with the keys nodePool and ec2NodeClass; "+
-			"write, for example, {\"nodePool\":{\"weight\":50}}", overrideConfig, kindOf(value))
+		r.problem(ParamOverride, "", "%s is %s; allowed is a JSON object with the keys nodePool and ec2NodeClass; "+
+			"write, for example, {\"nodePool\":{\"weight\":50}}", ParamOverride, kindOf(value))
 		return
 	}
 	if kind, _ := config["kind"].(string); config["spec"] != nil && wholes[kind] != "" {
-		r.problem(overrideConfig, "", "%s is a whole manifest of kind %s; allowed is a JSON object with the keys nodePool and ec2NodeClass; "+
-			"write {%q: …} with the fields of its spec", overrideConfig, kind, wholes[kind])
+		r.problem(ParamOverride, "", "%s is a whole manifest of kind %s; allowed is a JSON object with the keys nodePool and ec2NodeClass; "+
+			"write {%q: …} with the fields of its spec", ParamOverride, kind, wholes[kind])
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		if top := []string{"nodePool", "ec2NodeClass"}; !slices.Contains(top, key) {
-			r.problem(overrideConfig, Join("", key), "%s has the key %s; allowed are nodePool and ec2NodeClass; %s",
-				overrideConfig, short(key), DidYouMean(key, top, "delete it"))
+			r.problem(ParamOverride, Join("", key), "%s has the key %s; allowed are nodePool and ec2NodeClass; %s",
+				ParamOverride, Quoted(key), DidYouMean(key, top, "delete it"))
 			delete(config, key)
 		}
 	}
 	r.sections(config)
-	r.protected(overrideConfig, protectedFields, config)
+	r.protected(ParamOverride, protectedFields, config)
 	r.reservedRequirements(config)
 	r.protectedTags(config)
 	prune(config, true)
@@ -83,13 +83,13 @@ func (r *Result) sections(config map[string]any) {
 		if _, object := value.(map[string]any); !there || object {
 			continue
 		}
-		r.problem(overrideConfig, strings.Join(path, "."), "%s is %s; allowed is an object; leave it out to keep the defaults",
+		r.problem(ParamOverride, strings.Join(path, "."), "%s is %s; allowed is an object; leave it out to keep the defaults",
 			strings.Join(path, "."), kindOf(value))
 		delete(parent, key)
 	}
 	spec, key := parentOf(config, []string{"nodePool", "template", "spec", "requirements"})
 	if list, ok := spec[key].([]any); ok && len(list) == 0 {
-		r.problem(overrideConfig, "nodePool.template.spec.requirements",
+		r.problem(ParamOverride, "nodePool.template.spec.requirements",
 			"requirements is empty, which would let Karpenter launch any instance; leave it out to keep what the parameters say, "+
 				"or list at least one requirement")
 		delete(spec, key)
@@ -116,7 +116,7 @@ func (r *Result) reservedRequirements(config map[string]any) {
 		requirement, _ := entry.(map[string]any)
 		if key, _ := requirement["key"].(string); slices.Contains(reservedLabels, key) {
 			at := fmt.Sprintf("nodePool.template.spec.requirements[%d].key", i)
-			r.problem(overrideConfig, at, "%s is %s, which is reserved: Karpenter makes a label of it, and Sawhorse sets that one; "+
+			r.problem(ParamOverride, at, "%s is %s, which is reserved: Karpenter makes a label of it, and Sawhorse sets that one; "+
 				"leave the requirement out", at, key)
 		}
 	}
@@ -142,23 +142,23 @@ func (r *Result) protectedTags(config map[string]any) {
 			why = "by such tags Sawhorse knows what it made"
 		}
 		if why != "" {
-			r.problem(overrideConfig, at, "%s is protected: %s; use another key", at, why)
+			r.problem(ParamOverride, at, "%s is protected: %s; use another key", at, why)
 			delete(tags, key)
 			continue
 		}
 		if value, _ := tags[key].(string); tooLong(key, value) {
-			r.problem(overrideConfig, at,
+			r.problem(ParamOverride, at,
 				"the tag %s in ec2NodeClass.tags is too long: AWS takes 128 characters of a key and 256 of a value; write fewer",
-				short(key))
+				Quoted(key))
 		}
 		if twin := seen.add(key); twin != "" {
-			r.problem(overrideConfig, at,
-				"%s and the tag %s are one to IAM, which refuses both together; spell them alike, or leave one out", at, short(twin))
+			r.problem(ParamOverride, at,
+				"%s and the tag %s are one to IAM, which refuses both together; spell them alike, or leave one out", at, Quoted(twin))
 		}
 		all[key] = true
 	}
 	if len(all) > maxTags && len(tags) > 0 {
-		r.problem(overrideConfig, "ec2NodeClass.tags",
+		r.problem(ParamOverride, "ec2NodeClass.tags",
 			"ec2NodeClass.tags and the parameter tags make %d tags; allowed are %d, "+
 				"because AWS takes 50 and Sawhorse and Karpenter add theirs; take out %d", len(all), maxTags, len(all)-maxTags)
 	}
@@ -203,10 +203,10 @@ func (r *Result) windows(config map[string]any) {
 		if !strings.HasPrefix(strings.ToLower(text), "windows") {
 			return
 		}
-		r.problem(overrideConfig, at,
+		r.problem(ParamOverride, at,
 			"%s is %s, and Karpenter's nodes of a rack run Linux: their access entry lets no Windows node join; "+
 				"write a Linux family like al2023@latest or bottlerocket@latest, or leave it out",
-			at, short(text))
+			at, Quoted(text))
 	}
 	refuse(class, "amiFamily", "ec2NodeClass.amiFamily")
 	for i, entry := range terms {
@@ -225,7 +225,7 @@ func (r *Result) snapshots(config map[string]any) {
 		ebs, _ := disk["ebs"].(map[string]any)
 		if _, there := ebs["snapshotID"]; there {
 			at := fmt.Sprintf("ec2NodeClass.blockDeviceMappings[%d].ebs.snapshotID", i)
-			r.problem(overrideConfig, at, "%s is protected: a snapshot may hold anybody's data, and pods would read it; "+
+			r.problem(ParamOverride, at, "%s is protected: a snapshot may hold anybody's data, and pods would read it; "+
 				"leave it out, and put what nodes need into an AMI of your own (amiSelectorTerms)", at)
 		}
 	}

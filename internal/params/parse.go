@@ -104,14 +104,14 @@ func (r *Result) known(in Input) map[string]string {
 	crowded := len(in.Params) > MostNames
 	if crowded {
 		r.problem("rack", "", "rack %s has more than %d names under params/, and Sawhorse knows %d parameters; delete those that it does not "+
-			"know (sawhorse params lists the ones it does)", short(in.Rack), MostNames, len(Table))
+			"know (sawhorse params lists the ones it does)", Quoted(in.Rack), MostNames, len(Table))
 	}
 	texts := map[string]string{}
 	for name, value := range in.Params {
 		switch _, known := Lookup(name); {
 		case !known && crowded: // reported as one problem above
 		case !known:
-			r.problem(name, "", "%s is not a parameter of Sawhorse; %s", short(name), suggestion(name))
+			r.problem(name, "", "%s is not a parameter of Sawhorse; %s", Quoted(name), suggestion(name))
 		case slices.Contains(in.Secure, name):
 			r.problem(name, "", "%s is a SecureString, which Sawhorse does not read because none of its settings is a secret; "+
 				"delete it and write it again with --type String", name)
@@ -157,7 +157,7 @@ func (v Value) refusal(text string, good func(string) bool, set func() error) st
 		}
 		why = ", " + err.Error()
 	}
-	return fmt.Sprintf("is %s%s; allowed is %s; %s", short(text), why, v.Allowed, v.instead(text, good))
+	return fmt.Sprintf("is %s%s; allowed is %s; %s", Quoted(text), why, v.Allowed, v.instead(text, good))
 }
 
 func (p Param) good(value string) bool { return p.matches(value) && p.set(&Config{}, value) == nil }

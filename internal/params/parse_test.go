@@ -77,7 +77,7 @@ func TestReject(t *testing.T) {
 				continue
 			}
 			message := problems[0].Message
-			for _, part := range []string{name + " is " + short(value), "allowed is " + p.Allowed + "; "} {
+			for _, part := range []string{name + " is " + Quoted(value), "allowed is " + p.Allowed + "; "} {
 				if !strings.Contains(message, part) {
 					t.Errorf("%s=%q: %q is not in %q", name, value, part, message)
 				}
@@ -259,7 +259,7 @@ func TestNULInJSON(t *testing.T) {
 		`{"ec2NodeClass":{"tags":{"team":"a\u0000b"}}}`: `ec2NodeClass.tags.team`,
 		`{"ec2NodeClass":{"tags":{"a\u0000b":"web"}}}`:  `ec2NodeClass.tags["a\x00b"]`,
 	} {
-		got := Parse(Input{Rack: "demo", Params: map[string]string{overrideConfig: json}}).Problems
+		got := Parse(Input{Rack: "demo", Params: map[string]string{ParamOverride: json}}).Problems
 		if want := path + " has a NUL character; leave it out"; len(got) != 1 || got[0].Path != path || got[0].Message != want {
 			t.Errorf("%s: %v, want %s", json, got, want)
 		}

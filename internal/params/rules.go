@@ -42,10 +42,10 @@ func RackName(rack string, karpenter bool) *Problem {
 	switch {
 	case !ownership.ValidRack(rack):
 		wrong = NewProblem("rack", "", "the rack's name is %s; allowed is a-z first, then a-z, 0-9 and dashes, and no dash at the end; "+
-			"use another name", short(rack))
+			"use another name", Quoted(rack))
 	case karpenter && len(rack) > ownership.MaxEnabledRack:
 		wrong = NewProblem("rack", "", "the rack's name %s has %d characters, but with %s=true at most %d are allowed, "+
-			"because names of AWS resources are made of it; use a shorter name", short(rack), len(rack), enabled, ownership.MaxEnabledRack)
+			"because names of AWS resources are made of it; use a shorter name", Quoted(rack), len(rack), enabled, ownership.MaxEnabledRack)
 	default:
 		return nil
 	}
@@ -89,7 +89,7 @@ func (r *Result) cluster(in Input) {
 	if has := in.Previous[clusterName]; in.Previous[authMode] == "true" && has != "" && name != has {
 		if !r.refused(clusterName) {
 			r.problem(clusterName, "", "%s is %s, but the rack's access to cluster %s has been migrated; "+
-				"write %s, or make another rack for the other cluster", clusterName, short(name), short(has), has)
+				"write %s, or make another rack for the other cluster", clusterName, Quoted(name), Quoted(has), has)
 		}
 		name = has
 	}
@@ -111,7 +111,7 @@ func (r *Result) disks() {
 	}
 	for i, pool := range r.Config.Additional {
 		if at := Join(fmt.Sprintf("[%d]", i), "disk"); pool.Disk > maxDisk {
-			r.problem(additionalConfig, at, "%s is %d, but Karpenter makes no volume of more than %d GiB; write %d or less", at, pool.Disk,
+			r.problem(ParamAdditional, at, "%s is %d, but Karpenter makes no volume of more than %d GiB; write %d or less", at, pool.Disk,
 				maxDisk, maxDisk)
 		}
 	}

@@ -148,7 +148,7 @@ func jsonValue(bracket, what, example string) Value {
 // it.
 var Table = []Param{
 	{
-		Name: additionalConfig, Section: SectionAdditional, Absent: "no more pools",
+		Name: ParamAdditional, Section: SectionAdditional, Absent: "no more pools",
 		Value:       jsonValue(`\[`, "a JSON array of pools", `[{"name":"gpu","instance_families":"g5"}]`),
 		Description: "More pools: each entry gives a NodePool and an EC2NodeClass of its name.",
 		set:         noted,
@@ -226,7 +226,7 @@ var Table = []Param{
 		Description: "How workload nodes are bought. With both, Karpenter takes the cheaper and falls back to on-demand.",
 		set:         setter(list, func(c *Config) *[]string { return &c.Workload.CapacityTypes })},
 	{
-		Name: overrideConfig, Section: SectionOverride, Absent: "nothing is overridden",
+		Name: ParamOverride, Section: SectionOverride, Absent: "nothing is overridden",
 		Value:       jsonValue(`\{`, "a JSON object with the keys nodePool and ec2NodeClass", `{"nodePool":{"weight":50}}`),
 		Description: "Sections of the workload pool's NodePool and EC2NodeClass that replace what the other parameters say.",
 		set:         noted,
@@ -246,7 +246,7 @@ var Table = []Param{
 		},
 	},
 	{
-		Name: controllerConfig, Section: SectionController, Absent: "the chart's values",
+		Name: ParamController, Section: SectionController, Absent: "the chart's values",
 		Value: jsonValue(`\{`, "a JSON object of values of the controller's chart", `{"logLevel":"debug"}`),
 		Description: "Values of the chart of Karpenter's controller, in the names of the version's own values.yaml: resources, logging, " +
 			"settings and feature gates, tolerations and others.",
@@ -261,7 +261,7 @@ var Table = []Param{
 	{Name: enabled, Section: SectionEnabling, Default: "false", Value: boolValue,
 		Description: "true runs Karpenter; needs karpenter_auth_mode=true. Only the word false turns it off again.",
 		set:         setter(boolean, func(c *Config) *bool { return &c.Enabled })},
-	{Name: "karpenter_freeze", Section: SectionController, Default: "false", Value: boolValue,
+	{Name: ParamFreeze, Section: SectionController, Default: "false", Value: boolValue,
 		Description: "true adds a disruption budget of 0 nodes to every pool, so that Karpenter consolidates and replaces no node; " +
 			"expiry, interruptions and node repair go on.",
 		set: setter(boolean, func(c *Config) *bool { return &c.Freeze })},
@@ -303,7 +303,7 @@ var Table = []Param{
 		Description: "EBS volume type of workload nodes.",
 		set:         setter(text, func(c *Config) *string { return &c.Workload.VolumeType })},
 	{
-		Name: karpenterVersion, Section: SectionController, Value: versionValue,
+		Name: ParamVersion, Section: SectionController, Value: versionValue,
 		Absent: "the version that the rack runs, or " + ownership.KarpenterVersion + " when Karpenter is turned on",
 		Description: "The version of Karpenter. Another one replaces the controller, one pod at a time; if it or a pool is not Ready then, " +
 			"the version before comes back (karpenter-versions.md).",
@@ -374,16 +374,22 @@ var Table = []Param{
 	},
 }
 
-// Names of parameters that the rules refer to.
+// Names of parameters that package plan and its parts refer to as well.
+const (
+	// ParamOverride has the structure of the manifests: paths are the same in both.
+	ParamOverride   = "karpenter_config"
+	ParamAdditional = "additional_karpenter_nodepools_config"
+	ParamController = "karpenter_controller_config"
+	ParamVersion    = "karpenter_version"
+	ParamFreeze     = "karpenter_freeze"
+)
+
+// Names of the other parameters that the rules refer to.
 const (
 	authMode         = "karpenter_auth_mode"
 	enabled          = "karpenter_enabled"
 	isolatedVPC      = "isolated_vpc"
-	karpenterVersion = "karpenter_version"
 	clusterName      = "cluster_name"
-	overrideConfig   = "karpenter_config"
-	additionalConfig = "additional_karpenter_nodepools_config"
-	controllerConfig = "karpenter_controller_config"
 	buildNodeGroups  = "build_node_groups"
 	systemNodeGroups = "system_node_groups"
 	subnetIDs        = "subnet_ids"

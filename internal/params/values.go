@@ -104,7 +104,7 @@ func pairs(value string) ([][2]string, error) {
 	for element := range strings.SplitSeq(value, ",") {
 		key, v, found := strings.Cut(strings.TrimSpace(element), "=")
 		if !found || key == "" || v == "" || strings.Contains(v, "=") {
-			return nil, fmt.Errorf("in which %s is not key=value", short(strings.TrimSpace(element)))
+			return nil, fmt.Errorf("in which %s is not key=value", Quoted(strings.TrimSpace(element)))
 		}
 		if slices.ContainsFunc(all, func(p [2]string) bool { return p[0] == key }) {
 			return nil, fmt.Errorf("which has the key %s twice", key)
@@ -130,10 +130,10 @@ func labels(reserved ...string) func(value string) (map[string]string, error) {
 				return nil, fmt.Errorf("in which the label %s is reserved", p[0])
 			}
 			if wrong := validation.IsQualifiedName(p[0]); len(wrong) > 0 {
-				return nil, fmt.Errorf("in which the label key %s is not valid in Kubernetes: %s", short(p[0]), wrong[0])
+				return nil, fmt.Errorf("in which the label key %s is not valid in Kubernetes: %s", Quoted(p[0]), wrong[0])
 			}
 			if wrong := validation.IsValidLabelValue(p[1]); len(wrong) > 0 {
-				return nil, fmt.Errorf("in which the value %s of label %s is not valid in Kubernetes: %s", short(p[1]), p[0], wrong[0])
+				return nil, fmt.Errorf("in which the value %s of label %s is not valid in Kubernetes: %s", Quoted(p[1]), p[0], wrong[0])
 			}
 			made[p[0]] = p[1]
 		}
@@ -167,21 +167,21 @@ func taints(value string) ([]Taint, error) {
 func parseTaint(element string) (Taint, error) {
 	colon := strings.LastIndex(element, ":")
 	if colon < 0 {
-		return Taint{}, fmt.Errorf("in which %s has no effect behind a colon", short(element))
+		return Taint{}, fmt.Errorf("in which %s has no effect behind a colon", Quoted(element))
 	}
 	key, value, _ := strings.Cut(element[:colon], "=")
 	taint := Taint{Key: key, Value: value, Effect: element[colon+1:]}
 	if !slices.Contains(effects, taint.Effect) {
-		return taint, fmt.Errorf("in which the effect %s is none of %s", short(taint.Effect), strings.Join(effects, ", "))
+		return taint, fmt.Errorf("in which the effect %s is none of %s", Quoted(taint.Effect), strings.Join(effects, ", "))
 	}
 	if key == "" || strings.Contains(value, "=") {
-		return taint, fmt.Errorf("in which %s is not key=value:Effect or key:Effect", short(element))
+		return taint, fmt.Errorf("in which %s is not key=value:Effect or key:Effect", Quoted(element))
 	}
 	if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
-		return taint, fmt.Errorf("in which the taint key %s is not valid in Kubernetes: %s", short(key), wrong[0])
+		return taint, fmt.Errorf("in which the taint key %s is not valid in Kubernetes: %s", Quoted(key), wrong[0])
 	}
 	if wrong := validation.IsValidLabelValue(value); len(wrong) > 0 {
-		return taint, fmt.Errorf("in which the value %s of taint %s is not valid in Kubernetes: %s", short(value), key, wrong[0])
+		return taint, fmt.Errorf("in which the value %s of taint %s is not valid in Kubernetes: %s", Quoted(value), key, wrong[0])
 	}
 	return taint, nil
 }
@@ -236,12 +236,12 @@ func tags(value string) (map[string]string, error) {
 	for _, p := range all {
 		switch {
 		case reservedTag(p[0]):
-			return nil, fmt.Errorf("in which the tag %s is reserved", short(p[0]))
+			return nil, fmt.Errorf("in which the tag %s is reserved", Quoted(p[0]))
 		case tooLong(p[0], p[1]):
-			return nil, fmt.Errorf("in which the tag %s is too long: AWS takes 128 characters of a key and 256 of a value", short(p[0]))
+			return nil, fmt.Errorf("in which the tag %s is too long: AWS takes 128 characters of a key and 256 of a value", Quoted(p[0]))
 		}
 		if twin := seen.add(p[0]); twin != "" {
-			return nil, fmt.Errorf("in which IAM takes the tags %s and %s for one", short(twin), short(p[0]))
+			return nil, fmt.Errorf("in which IAM takes the tags %s and %s for one", Quoted(twin), Quoted(p[0]))
 		}
 		made[p[0]] = p[1]
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	catalogue "github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // Controller describes the two Helm releases and the NVIDIA device plugin.
@@ -75,7 +76,7 @@ func (b *builder) controller() {
 			previous := carried(release)
 			in.Values = within(in.Values, previous.values())
 			b.plan.Controller.Previous = new(previous.controller(rack, cluster, in))
-			b.plan.Controller.Write = b.facts.Writes[parameterVersion]
+			b.plan.Controller.Write = b.facts.Writes[params.ParamVersion]
 		}
 	}
 	if b.config.Enabled && b.config.NVIDIADevicePlugin {

@@ -8,9 +8,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// parameterVersion is the parameter that chooses the version of Karpenter.
-const parameterVersion = "karpenter_version"
-
 // unrecorded is the version that Sawhorse installed before it recorded versions.
 const unrecorded = "1.10.0"
 
@@ -96,7 +93,7 @@ func targetOf(config params.Config, facts Facts) target {
 		wanted = kept
 	case wanted == "":
 		wanted = kept
-	case inForce != "" && failed != nil && failed.Version == wanted && failed.Write == facts.Writes[parameterVersion] && !facts.Force:
+	case inForce != "" && failed != nil && failed.Version == wanted && failed.Write == facts.Writes[params.ParamVersion] && !facts.Force:
 		wanted, t.failed = inForce, failed
 	}
 	if wanted == "" {
@@ -118,11 +115,11 @@ func (b *builder) version() {
 		missing = newest
 	}
 	if missing != "" {
-		b.problemUnlessDisabling(parameterVersion, "the rack has Karpenter %s or its CRDs, which this version of Sawhorse does not have; "+
+		b.problemUnlessDisabling(params.ParamVersion, "the rack has Karpenter %s or its CRDs, which this version of Sawhorse does not have; "+
 			"it has %s; deploy a version of Sawhorse that has %s", missing, strings.Join(catalogue.Versions(), ", "), missing)
 	}
 	if failed := b.target.failed; failed != nil {
-		b.warn(parameterVersion, "karpenter_version is %s, but Karpenter %s failed here (%s), so %s came back and stays in force; "+
+		b.warn(params.ParamVersion, "karpenter_version is %s, but Karpenter %s failed here (%s), so %s came back and stays in force; "+
 			"write karpenter_version again, or send a request with force, to try %s once more",
 			failed.Version, failed.Version, strings.TrimRight(failed.Reason, ". "), inForce, failed.Version)
 	}
@@ -142,7 +139,7 @@ func (b *builder) kubernetes(inForce string) {
 	if lists := Listing(running); len(lists) > 0 {
 		instead = "write karpenter_version " + lists[0] + ", which lists it"
 	}
-	parameter := parameterVersion
+	parameter := params.ParamVersion
 	if b.config.KarpenterVersion == "" {
 		parameter = "cluster_name"
 	}

@@ -13,9 +13,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// parameterValues is the parameter with values of the controller's chart.
-const parameterValues = "karpenter_controller_config"
-
 // objectsOfKubernetes are the values that the chart hands to Kubernetes as they are, although it has defaults in them:
 // they have the fields of Kubernetes' objects.
 var objectsOfKubernetes = [][]string{{"affinity"}, {"strategy"}, {"podSecurityContext"}}
@@ -38,7 +35,7 @@ type valuesOf struct {
 }
 
 func (v valuesOf) refuse(at, format string, args ...any) {
-	v.problems = append(v.problems, params.NewProblem(parameterValues, at, "%s %s", at, fmt.Sprintf(format, args...)))
+	v.problems = append(v.problems, params.NewProblem(params.ParamController, at, "%s %s", at, fmt.Sprintf(format, args...)))
 }
 
 func (v valuesOf) object(path []string, given, known map[string]any) {

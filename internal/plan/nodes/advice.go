@@ -20,16 +20,13 @@ import (
 // across instance types so that spot capacity is available.
 const fewForSpot = 20
 
-// freezeParameter lays a budget of no nodes over those of every pool.
-const freezeParameter = "karpenter_freeze"
-
 // Advice returns warnings about valid manifests that often cause trouble. It checks the final pools, with overrides.
 func (c Compiled) Advice() []params.Problem {
 	var a findings
 	if c.config.Freeze && c.config.Enabled {
-		a.warn(origin{parameter: freezeParameter}, "%s is true: Karpenter consolidates no nodes and replaces none after a change; it still "+
+		a.warn(origin{parameter: params.ParamFreeze}, "%s is true: Karpenter consolidates no nodes and replaces none after a change; it still "+
 			"replaces nodes that expire (karpenter_node_expiry), that EC2 interrupts, or that node repair finds unhealthy; write false when the "+
-			"freeze is over", freezeParameter)
+			"freeze is over", params.ParamFreeze)
 	}
 	for _, d := range c.drafts {
 		switch {
@@ -109,14 +106,14 @@ func (c Compiled) Overridden(set map[string]string) []params.Problem {
 	for parameter, in := range by {
 		if _, is := set[parameter]; is && !used[parameter] && !c.config.HasRefused(parameter) {
 			a.warn(origin{parameter: parameter}, "%s has no effect, because %s has %s in its place; write it there, or unset the parameter",
-				parameter, overrideParameter, in.path)
+				parameter, params.ParamOverride, in.path)
 		}
 	}
 	for _, d := range c.drafts {
 		for _, r := range d.reset {
 			if _, is := set[r.parameter]; is && used[r.parameter] && !d.idle && !c.config.HasRefused(r.parameter) {
 				a.warn(origin{parameter: r.parameter}, "%s has %s=%s, and %s of %s sets it to %s for nodes of NodePool %s; write it in one place",
-					r.parameter, r.key, r.was, r.by.path, overrideParameter, r.is, d.name)
+					r.parameter, r.key, r.was, r.by.path, params.ParamOverride, r.is, d.name)
 			}
 		}
 	}
@@ -127,7 +124,7 @@ func (a *findings) budgets(d *draft) {
 	for i, budget := range objects(inner(d.spec(), "disruption")["budgets"]) {
 		nodes, _ := budget["nodes"].(string)
 		from := d.blame("disruption", "budgets", strconv.Itoa(i))
-		if from.parameter == freezeParameter || nodes != "0" && nodes != "0%" || budget["schedule"] != nil || budget["reasons"] != nil {
+		if from.parameter == params.ParamFreeze || nodes != "0" && nodes != "0%" || budget["schedule"] != nil || budget["reasons"] != nil {
 			continue
 		}
 		a.warn(from, "a disruption budget of %s without a schedule never lets Karpenter consolidate or replace a node of its own accord", nodes)
@@ -223,7 +220,7 @@ func (a *findings) nodes(d *draft) {
 	}
 	a.evaluated(d)
 	devices := d.blame("blockDeviceMappings")
-	if bootFamily(d.spec()) == familyCustom && devices.parameter != overrideParameter {
+	if bootFamily(d.spec()) == familyCustom && devices.parameter != params.ParamOverride {
 		from := d.blame("amiFamily")
 		a.warn(from, "%s is Custom, and Karpenter does not know such an AMI's devices: the pool's disk is /dev/xvda; write "+
 			"ec2NodeClass.blockDeviceMappings too where the AMI boots from another device, which keeps the AMI's size otherwise", from.path)

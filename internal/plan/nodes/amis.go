@@ -26,11 +26,11 @@ func (d *draft) amis() (found findings) {
 		}
 		if owner, is := term["owner"].(string); is && !account.MatchString(owner) && !slices.Contains(owners, owner) {
 			found.refuse(at("owner"), "is %s, which is no owner of AMIs to EC2; allowed are an account of 12 digits, %s; write one of these",
-				shown(owner), strings.Join(owners, ", "))
+				params.Quoted(owner), strings.Join(owners, ", "))
 		}
 		if name, is := term["ssmParameter"].(string); is && !public(name) {
 			found.refuse(at("ssmParameter"), "is %s, which Karpenter may not read: its role reads AWS's public parameters (/aws/service/…) only; "+
-				"write the AMI's id, or its name and owner", shown(name))
+				"write the AMI's id, or its name and owner", params.Quoted(name))
 		}
 	}
 	return found
@@ -69,18 +69,18 @@ func (f *findings) wrongAlias(from origin, alias string) {
 	case !known || !found || strings.Contains(version, "@"):
 		instead := cmp.Or(params.Nearest(family, aliasFamilies), familyAL2023)
 		f.refuse(from, "is %s, which is no family@version that Karpenter can read; families are %s; write, for example, %s@latest",
-			shown(alias), strings.Join(aliasFamilies, ", "), instead)
+			params.Quoted(alias), strings.Join(aliasFamilies, ", "), instead)
 	case version == ec2.AliasVersionLatest:
 	case family == familyBottlerocket && !released.MatchString(version):
 		f.refuse(from, "is %s, and Bottlerocket has no such version; allowed are latest and a release like v1.40.0; "+
-			"write, for example, bottlerocket@latest", shown(alias))
+			"write, for example, bottlerocket@latest", params.Quoted(alias))
 	case family != familyBottlerocket && !dated.MatchString(version):
 		instead := ec2.AliasVersionLatest
 		if digits := "v" + notDigit.ReplaceAllString(version, ""); dated.MatchString(digits) {
 			instead = digits
 		}
 		f.refuse(from, "is %s, and EKS has no AMI of such a version; allowed are latest and v with the date of a release (vYYYYMMDD); write, "+
-			"for example, %s@%s", shown(alias), family, instead)
+			"for example, %s@%s", params.Quoted(alias), family, instead)
 	}
 }
 
@@ -96,7 +96,7 @@ func (c Compiled) absent(d *draft) (found findings) {
 		if alias, _ := term["alias"].(string); strings.HasPrefix(alias, "al2@") {
 			from := d.blame("amiSelectorTerms", strconv.Itoa(i), "alias")
 			found.refuse(from, "is %s, and EKS has no AMI of Amazon Linux 2 for Kubernetes 1.%d and later, which the cluster runs (%s): Karpenter "+
-				"would launch no node; write al2023@latest or bottlerocket@latest", shown(alias), plan.WithoutAL2, c.version)
+				"would launch no node; write al2023@latest or bottlerocket@latest", params.Quoted(alias), plan.WithoutAL2, c.version)
 		}
 	}
 	return found
@@ -132,7 +132,7 @@ func (a *findings) images(d *draft) {
 	for i, term := range objects(d.spec()["amiSelectorTerms"]) {
 		if id, is := term["id"].(string); is && !imageID.MatchString(id) {
 			a.warn(d.blame("amiSelectorTerms", strconv.Itoa(i), "id"), "%s is not the ID of an AMI, so Karpenter may find none: "+
-				"EC2's IDs are ami- and 17 (or 8) hexadecimal digits; write, for example, ami-0123456789abcdef0, or name and owner", shown(id))
+				"EC2's IDs are ami- and 17 (or 8) hexadecimal digits; write, for example, ami-0123456789abcdef0, or name and owner", params.Quoted(id))
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // boot refuses settings that the CRD accepts but with which no node joins the cluster or takes a pod.
@@ -32,7 +34,7 @@ func (d *draft) boot() (found findings) {
 	for i, entry := range addresses {
 		if text, is := entry.(string); is && len(validation.IsValidIP(nil, text)) > 0 {
 			found.refuse(d.blame("kubelet", "clusterDNS", strconv.Itoa(i)), "is %s, which is no IP address, and the kubelet would not start; "+
-				"write, for example, 172.20.0.10, or leave it out", shown(text))
+				"write, for example, 172.20.0.10, or leave it out", params.Quoted(text))
 		}
 	}
 	return found

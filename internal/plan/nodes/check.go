@@ -284,7 +284,7 @@ func (d *draft) below(path []string, message string) []origin {
 		return named
 	case len(all) == 0:
 		return []origin{d.fallback}
-	case slices.ContainsFunc(all, func(from origin) bool { return from.parameter == overrideParameter }):
+	case slices.ContainsFunc(all, func(from origin) bool { return from.parameter == params.ParamOverride }):
 		return []origin{overridden(append([]string{topOf[d.kind]}, path[min(1, len(path)):]...)...)}
 	default:
 		return []origin{{parameter: all[0].parameter}}

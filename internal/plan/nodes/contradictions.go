@@ -43,11 +43,11 @@ func (d *draft) values() (found findings) {
 				continue
 			}
 			from := r.from
-			if !r.label && from.parameter == overrideParameter {
+			if !r.label && from.parameter == params.ParamOverride {
 				from.path += fmt.Sprintf(".values[%d]", i)
 			}
 			found.refuse(from, "is %s, which is no value of %s; allowed is %s; %s",
-				shown(value), r.key, strings.Join(known, ", "), params.DidYouMean(value, known, "write "+known[0]))
+				params.Quoted(value), r.key, strings.Join(known, ", "), params.DidYouMean(value, known, "write "+known[0]))
 		}
 	}
 	return found

@@ -13,9 +13,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// parameterValues is the parameter with values of the controller's chart.
-const parameterValues = "karpenter_controller_config"
-
 // kubernetesValues are the values of the chart that it hands to Kubernetes as they are. Kubernetes' own types tell whether
 // the API server could read them.
 var kubernetesValues = []struct {
@@ -62,7 +59,7 @@ func (c Compiled) values() (problems []params.Problem) {
 		decoder := json.NewDecoder(bytes.NewReader(canonical.JSON(value)))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(into); err != nil {
-			problems = append(problems, params.NewProblem(parameterValues, each.path,
+			problems = append(problems, params.NewProblem(params.ParamController, each.path,
 				"%s cannot be read by Kubernetes: %s; change it or leave it out", each.path, strings.TrimPrefix(err.Error(), "json: ")))
 		}
 	}

@@ -91,9 +91,6 @@ func (d *draft) parent(path []string) (at map[string]any, last string) {
 	return at, path[len(path)-1]
 }
 
-// overrideParameter is the parameter with the same structure as the manifests: paths are the same in both.
-const overrideParameter = "karpenter_config"
-
 // origin returns where a part of the manifest comes from: the origin of the longest known prefix of its path, extended
 // by the rest of the path if it is in karpenter_config. List elements are numbers in the path. If there is none, it
 // returns the fallback and known is false.
@@ -103,7 +100,7 @@ func (d *draft) origin(path []string) (from origin, known bool) {
 		if !ok {
 			continue
 		}
-		if from.parameter == overrideParameter {
+		if from.parameter == params.ParamOverride {
 			from.path = extend(from.path, path[n:])
 		}
 		return from, true

@@ -90,7 +90,7 @@ func (k *kubelet) fields() {
 				k.reject(path, value, "it is a duration", "write, for example, 30s or 1h30m")
 			}
 			if name == "maxPods" && !k.expressions {
-				k.reject(path, value, "a text is a CEL expression, and takes settings.awsFeatureGates.nodeClassCEL in "+parameterValues,
+				k.reject(path, value, "a text is a CEL expression, and takes settings.awsFeatureGates.nodeClassCEL in "+params.ParamController,
 					"write a whole number without quotes")
 			}
 		}
@@ -209,7 +209,7 @@ func (a *findings) evaluated(d *draft) {
 		if text, is := value.(string); is {
 			from := d.blame(append([]string{"kubelet"}, path...)...)
 			a.warn(from, "%s is the expression %s, which Sawhorse does not evaluate: if Karpenter cannot for any instance type, or the result is "+
-				"negative, the EC2NodeClass is not Ready and launches nothing; make sure that it holds for all of them", from.path, shown(text))
+				"negative, the EC2NodeClass is not Ready and launches nothing; make sure that it holds for all of them", from.path, params.Quoted(text))
 		}
 	}
 	warn(given["maxPods"], "maxPods")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // lost adds warnings about default requirements that karpenter_config removes silently: its list of requirements
@@ -82,7 +83,7 @@ func (r requirement) json() []byte {
 // they replace those: encryption, and a volume on the device that pods use.
 func (a *findings) disks(d *draft) {
 	from := d.blame("blockDeviceMappings")
-	if from.parameter != overrideParameter {
+	if from.parameter != params.ParamOverride {
 		return
 	}
 	var devices []string

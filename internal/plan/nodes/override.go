@@ -9,7 +9,7 @@ import (
 
 // overridden returns the origin of a path in karpenter_config.
 func overridden(path ...string) origin {
-	return origin{overrideParameter, params.Join("", path...)}
+	return origin{params.ParamOverride, params.Join("", path...)}
 }
 
 // overrideNodePool applies karpenter_config's nodePool to the defaults. Labels and the keys of disruption are merged;

@@ -16,7 +16,7 @@ var topOf = map[string]string{"NodePool": "nodePool", "EC2NodeClass": "ec2NodeCl
 // elsewhere returns the only place in karpenter_config where a field of this name belongs, or "" if there is none, or
 // several.
 func (d *draft) elsewhere(name string) string {
-	if d.fallback.parameter != overrideParameter {
+	if d.fallback.parameter != params.ParamOverride {
 		return ""
 	}
 	var all []string

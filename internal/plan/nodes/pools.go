@@ -47,7 +47,7 @@ func pools(config params.Config, facts plan.Facts) []pool {
 			if field == "disk" && p.Disk == 0 {
 				return workload.from(field)
 			}
-			return origin{"additional_karpenter_nodepools_config", params.Join(fmt.Sprintf("[%d]", i), field)}
+			return origin{params.ParamAdditional, params.Join(fmt.Sprintf("[%d]", i), field)}
 		}}
 		if p.Disk == 0 {
 			extra.Disk = workload.Disk
@@ -66,7 +66,7 @@ func workloadOrigin(config params.Config) func(string) origin {
 		"labels": "karpenter_node_labels", "taints": "karpenter_node_taints", "volume_type": "karpenter_node_volume_type",
 	}
 	if config.Override.NodePool != nil || config.Override.EC2NodeClass != nil {
-		parameters["name"] = overrideParameter
+		parameters["name"] = params.ParamOverride
 	}
 	if config.Workload.Disk == 0 {
 		parameters["disk"] = "node_disk"
@@ -150,7 +150,7 @@ func (p pool) nodePool(config params.Config) *draft {
 		before = d.readRequirements()
 	}
 	p.overrideNodePool(d)
-	if from, known := d.origin([]string{"spec", "template", "spec", "requirements"}); known && from.parameter == overrideParameter {
+	if from, known := d.origin([]string{"spec", "template", "spec", "requirements"}); known && from.parameter == params.ParamOverride {
 		d.guessed, d.replaced = false, before
 	}
 	d.set(p.from("name"), p.Name, "template", "metadata", "labels", ownership.LabelNodePool)
@@ -171,7 +171,7 @@ func (d *draft) freeze() {
 	} else if disruption["budgets"] != nil {
 		return // refused
 	}
-	d.add(origin{parameter: freezeParameter}, map[string]any{"nodes": "0"}, "disruption", "budgets")
+	d.add(origin{parameter: params.ParamFreeze}, map[string]any{"nodes": "0"}, "disruption", "budgets")
 }
 
 func (p pool) nodeClass(config params.Config) *draft {

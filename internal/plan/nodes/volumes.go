@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // volumeLimits are EBS's limits of a volume type: "Amazon EBS volume types" in its user guide, and EbsBlockDevice in
@@ -60,7 +62,7 @@ func (d *draft) volumes() (found findings) {
 			found.refuse(d.blame(at...), "has no deviceName, and EC2 refuses such a volume; write, for example, \"deviceName\":%q", bootDevice)
 		case slices.Contains(seen, name):
 			found.refuse(d.blame(append(at, "deviceName")...), "is %s, which another mapping has too; EC2 takes one volume "+
-				"for each device; keep one of them", shown(name))
+				"for each device; keep one of them", params.Quoted(name))
 		}
 		seen = append(seen, name)
 		ebs := inner(mapping, "ebs")
@@ -99,7 +101,7 @@ func (v *volume) from(field string) origin {
 // gibs formats a size in GiB for a suggestion: as a number for a parameter or a pool, and as a quantity for
 // karpenter_config.
 func (v *volume) gibs(size int64) string {
-	if v.from("volumeSize").parameter == overrideParameter {
+	if v.from("volumeSize").parameter == params.ParamOverride {
 		return fmt.Sprintf("%q", fmt.Sprintf("%dGi", size))
 	}
 	return strconv.FormatInt(size, 10)
@@ -118,7 +120,7 @@ func (v *volume) size() {
 	case !is || text == "":
 	case !sized.MatchString(text):
 		v.refuse("volumeSize", "is %s; allowed is a text of a whole number and Gi, G, Ti or T; write, for example, \"%sGi\"",
-			shown(text), cmp.Or(digits[:min(len(digits), 5)], "100"))
+			params.Quoted(text), cmp.Or(digits[:min(len(digits), 5)], "100"))
 	case readableQuantity(text):
 		quantity := resource.MustParse(text)
 		v.gib = int64(math.Ceil(float64(quantity.Value()) / (1 << 30)))
@@ -196,15 +198,6 @@ func (v *volume) keys() {
 	if encrypted, _ := v.ebs["encrypted"].(bool); v.ebs["kmsKeyID"] != nil && !encrypted {
 		v.refuse("kmsKeyID", "is given, but the volume is not to be encrypted, and EC2 refuses that; write \"encrypted\":true too")
 	}
-}
-
-// shown quotes a value for a sentence, cut to 60 bytes.
-func shown(value string) string {
-	const most = 60
-	if len(value) > most {
-		value = strings.ToValidUTF8(value[:most], "") + "…"
-	}
-	return strconv.Quote(value)
 }
 
 // display returns an AMI family as Karpenter spells it.
