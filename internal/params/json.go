@@ -268,9 +268,5 @@ func Shown(value any) string {
 	if err != nil {
 		return kindOf(value)
 	}
-	const most = 60
-	if len(encoded) > most {
-		return cut(string(encoded), most) + "…"
-	}
-	return string(encoded)
+	return cut(string(encoded))
 }

@@ -121,20 +121,18 @@ func distance(a, b string) int {
 }
 
 // Quoted quotes a value for a sentence, cut to 60 bytes.
-func Quoted(value string) string {
-	const most = 60
-	if len(value) > most {
-		value = cut(value, most) + "…"
-	}
-	return strconv.Quote(value)
-}
+func Quoted(value string) string { return strconv.Quote(cut(value)) }
 
-// cut returns the first bytes of a text, at most the given number, without splitting a character.
-func cut(text string, most int) string {
+// cut returns a text or, if it has more than 60 bytes, its beginning with an ellipsis. It does not split a character.
+func cut(text string) string {
+	most := 60
+	if len(text) <= most {
+		return text
+	}
 	for most > 0 && !utf8.RuneStart(text[most]) {
 		most--
 	}
-	return text[:most]
+	return text[:most] + "…"
 }
 
 // sorted sorts the problems and removes duplicates.
