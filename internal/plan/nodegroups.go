@@ -66,13 +66,7 @@ func (t NodeGroupTaint) keepsAway() bool {
 
 // OfRole returns the present groups of one role, in the order of the facts.
 func (f Facts) OfRole(config params.Config, role GroupRole) []NodeGroup {
-	var groups []NodeGroup
-	for _, g := range f.Present() {
-		if RoleOf(config, g) == role {
-			groups = append(groups, g)
-		}
-	}
-	return groups
+	return slices.DeleteFunc(f.Present(), func(g NodeGroup) bool { return RoleOf(config, g) != role })
 }
 
 func groupNames(groups []NodeGroup) []string {
