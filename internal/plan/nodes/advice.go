@@ -10,6 +10,7 @@ import (
 
 	ec2 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/sets"
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -145,15 +146,11 @@ func (a *findings) limits(d *draft) {
 
 // knownResources are the names that a limit may have, beside those of device plugins.
 var knownResources = sync.OnceValue(func() []string {
-	all := []string{"nodes"}
-	for name := range karpenter.WellKnownResources {
-		all = append(all, string(name))
+	all := sets.New("nodes")
+	for name := range karpenter.WellKnownResources.Union(ec2.WellKnownResources) {
+		all.Insert(string(name))
 	}
-	for name := range ec2.WellKnownResources {
-		all = append(all, string(name))
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return sets.List(all)
 })
 
 // resources adds warnings about limits of resources that no node has.

@@ -8,6 +8,7 @@ import (
 
 	ec2 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/scheduling"
 
@@ -235,18 +236,13 @@ func (c change) reservations(claim *karpenter.NodeClaim) certainty {
 // reselected returns the drift reasons for changed subnets and security groups. A node's subnet must be one of the
 // tagged subnets, and its security groups must be all of the tagged groups. Which ones a node has is known to AWS only.
 func reselected(was, is plan.Network) (reasons []string) {
-	if !sameSet(was.SecurityGroups, is.SecurityGroups) {
+	if !sets.New(was.SecurityGroups...).Equal(sets.New(is.SecurityGroups...)) {
 		reasons = append(reasons, securityGroupDrift)
 	}
-	gone := slices.ContainsFunc(was.Subnets, func(id string) bool { return !slices.Contains(is.Subnets, id) })
-	if gone || len(was.Subnets) == 0 && len(is.Subnets) > 0 { // the former ones are unknown then
+	if !sets.New(is.Subnets...).HasAll(was.Subnets...) || len(was.Subnets) == 0 && len(is.Subnets) > 0 { // the former ones are unknown then
 		reasons = append(reasons, subnetDrift)
 	}
 	return reasons
-}
-
-func sameSet(a, b []string) bool {
-	return slices.Equal(slices.Compact(slices.Sorted(slices.Values(a))), slices.Compact(slices.Sorted(slices.Values(b))))
 }
 
 // claimsByPool returns the NodeClaims that Karpenter checks for drift: those that are launched and not being deleted.

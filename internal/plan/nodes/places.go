@@ -1,10 +1,11 @@
 package nodes
 
 import (
-	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -46,15 +47,8 @@ func placesOf(name string, at *schema.Structural, path string) (all []string) {
 	return all
 }
 
-// wellKnown returns the sorted keys by which Karpenter knows instance types.
-func wellKnown() []string {
-	var all []string
-	for key := range karpenter.WellKnownLabels {
-		all = append(all, key)
-	}
-	slices.Sort(all)
-	return all
-}
+// wellKnown returns the sorted keys by which Karpenter knows instance types. Callers must not change them.
+var wellKnown = sync.OnceValue(func() []string { return sets.List(karpenter.WellKnownLabels) })
 
 // meant returns the well-known key that a key of the user's own may be a misspelling of, or "".
 func meant(key string) string {
