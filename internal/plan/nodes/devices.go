@@ -49,9 +49,9 @@ func (p pool) devices(family string) []any {
 	}
 	if family == familyBottlerocket {
 		system := map[string]any{"encrypted": true, "volumeSize": "4Gi", "volumeType": "gp3"}
-		return []any{device("/dev/xvda", system), device("/dev/xvdb", disk)}
+		return []any{device(bootDevice, system), device(bottlerocketData, disk)}
 	}
-	return []any{device("/dev/xvda", disk)}
+	return []any{device(bootDevice, disk)}
 }
 
 // provisionedIOPS returns the IOPS for io1 and io2, which EC2 requires: 3,000 as for gp3, but at most 50 for each GiB
@@ -60,5 +60,6 @@ func provisionedIOPS(volumeType string, gib int) int64 {
 	if volumeType != "io1" && volumeType != "io2" {
 		return 0
 	}
-	return int64(max(100, min(3000, 50*gib)))
+	limits := volumeTypes["io1"]
+	return max(limits.leastIOPS, min(baseIOPS, limits.perGiB*int64(gib)))
 }

@@ -97,7 +97,7 @@ func (a *findings) disks(d *draft) {
 		}
 	}
 	family := aliasFamily(d.spec())
-	used := map[string]string{familyAL2: bootDevice, familyAL2023: bootDevice, familyBottlerocket: "/dev/xvdb"}[family]
+	used := map[string]string{familyAL2: bootDevice, familyAL2023: bootDevice, familyBottlerocket: bottlerocketData}[family]
 	if used != "" && !slices.Contains(devices, used) {
 		a.warn(from, "%s has no volume for %s, where %s has pods and images: they get what the AMI brings, and the volumes that are there are "+
 			"not used by themselves; write \"deviceName\":%q", from.path, used, display(family), used)

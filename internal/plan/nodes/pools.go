@@ -117,10 +117,10 @@ func (p pool) nodePool(config params.Config) *draft {
 		field, key string
 		values     []string
 	}{
-		{"capacity_types", "karpenter.sh/capacity-type", p.CapacityTypes},
-		{"arch", "kubernetes.io/arch", p.Arch},
-		{"instance_families", "karpenter.k8s.aws/instance-family", p.Families},
-		{"instance_sizes", "karpenter.k8s.aws/instance-size", p.Sizes},
+		{"capacity_types", keyCapacity, p.CapacityTypes},
+		{"arch", keyArch, p.Arch},
+		{"instance_families", keyFamily, p.Families},
+		{"instance_sizes", keySize, p.Sizes},
 	} {
 		if len(r.values) > 0 {
 			d.add(p.from(r.field), map[string]any{"key": r.key, "operator": "In", "values": list(r.values)}, "template", "spec", "requirements")

@@ -47,6 +47,9 @@ var snapshots = map[string]int64{familyAL2: 4, familyAL2023: 20, familyBottleroc
 // bootDevice is the device that the AMIs of every Linux family that Karpenter knows boot from.
 const bootDevice = "/dev/xvda"
 
+// bottlerocketData is the device where Bottlerocket has images, logs and pods.
+const bottlerocketData = "/dev/xvdb"
+
 // volumes checks block device mappings that the CRD accepts and EC2 refuses when Karpenter launches a node.
 func (d *draft) volumes() (found findings) {
 	family := aliasFamily(d.spec())
