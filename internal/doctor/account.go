@@ -61,7 +61,7 @@ func iamQuota(o *Observed, found *findings) {
 		what  string
 		needs int
 		code  string
-	}{{Roles, 2, "L-FE177D64"}, {Profiles, len(o.pools()), "L-6E65F664"}} {
+	}{{"Roles", 2, "L-FE177D64"}, {"InstanceProfiles", len(o.pools()), "L-6E65F664"}} {
 		quota, used, needs := o.Account[q.what+"Quota"], o.Account[q.what], q.needs
 		if o.on() {
 			needs = 0

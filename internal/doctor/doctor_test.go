@@ -251,15 +251,14 @@ var cases = []example{
 	{"subnets", "one nearly full", func(o *Observed) { o.Subnets[0].Free = 10 }, []string{"warns: subnet-a (a) has 10"}},
 	{"subnets", "all full", func(o *Observed) { o.Subnets[0].Free, o.Subnets[1].Free = 3, 15 },
 		[]string{"fails: subnet-a (a) has 3, subnet-b (b) has 15"}},
-	{"subnets", "others do not count", func(o *Observed) { o.Subnets = append(o.Subnets, Subnet{plan.Tagged{ID: "subnet-c"}, 0}) }, nil},
 	{"subnets", "the named ones do",
 		all(with(map[string]string{"subnet_ids": "subnet-0c0c0c0c"}),
-			func(o *Observed) { o.Subnets = append(o.Subnets, Subnet{plan.Tagged{ID: "subnet-0c0c0c0c"}, 0}) }), []string{
+			func(o *Observed) { o.Subnets = []Subnet{{plan.Tagged{ID: "subnet-0c0c0c0c"}, 0}} }), []string{
 			"fails: subnet-0c0c0c0c",
 		}},
 	{"subnets", "one that is not there",
 		all(with(map[string]string{"subnet_ids": "subnet-0c0c0c0c,subnet-0d0d0d0d"}),
-			func(o *Observed) { o.Subnets = append(o.Subnets, Subnet{plan.Tagged{ID: "subnet-0c0c0c0c"}, 100}) }),
+			func(o *Observed) { o.Subnets = []Subnet{{plan.Tagged{ID: "subnet-0c0c0c0c"}, 100}} }),
 		[]string{"fails: subnet_ids has subnet-0d0d0d0d"}},
 	{"discovery", "a security group that is not there", with(map[string]string{"security_group_ids": "sg-0a0a0a0a"}),
 		[]string{"fails: security_group_ids has sg-0a0a0a0a"}},

@@ -78,35 +78,17 @@ func (o *Observed) createEndpoints(services []string) (commands []string) {
 	return commands
 }
 
-// chosen returns the subnets into which nodes are launched: those that the parameters name, or else those of the node
-// groups.
-func (o *Observed) chosen() (chosen []Subnet) {
-	ids := o.Config.SubnetIDs
-	if len(ids) == 0 {
-		for _, g := range (plan.Facts{NodeGroups: o.NodeGroups}).Present() {
-			ids = append(ids, g.Subnets...)
-		}
-	}
-	for _, s := range o.Subnets {
-		if slices.Contains(ids, s.ID) {
-			chosen = append(chosen, s)
-		}
-	}
-	return chosen
-}
-
 // Free addresses of a subnet. Below noAddresses they are fewer than one large node needs, below fewAddresses fewer than
 // a handful of nodes need.
 const noAddresses, fewAddresses = 16, 64
 
 func subnets(o *Observed, found *findings) {
-	chosen := o.chosen()
 	missing(found, "subnet", "subnet_ids", o.Config.SubnetIDs, func(id string) bool {
 		return slices.ContainsFunc(o.Subnets, func(s Subnet) bool { return s.ID == id })
 	})
 	var few []string
 	full := 0
-	for _, s := range chosen {
+	for _, s := range o.Subnets {
 		if s.Free < noAddresses {
 			full++
 		}
@@ -115,7 +97,7 @@ func subnets(o *Observed, found *findings) {
 		}
 	}
 	if len(few) > 0 {
-		found.add(failsIf(full == len(chosen)), "free addresses are few: subnet "+some(few),
+		found.add(failsIf(full == len(o.Subnets)), "free addresses are few: subnet "+some(few),
 			"Add subnets to the node groups or name others in subnet_ids; "+
 				"a VPC can take a further CIDR block (aws ec2 associate-vpc-cidr-block). "+
 				"Prefix delegation of the VPC CNI takes more addresses for each node, not fewer.")
@@ -148,7 +130,7 @@ func discovery(o *Observed, found *findings) {
 				fmt.Sprintf("aws ec2 delete-tags --resources %s --tags Key=%s,Value=%s", id, ownership.TagDiscovery, other))
 		}
 	}
-	for _, s := range o.chosen() {
+	for _, s := range o.Subnets {
 		look("subnet", s.ID, s.Tags)
 	}
 	for _, g := range o.SecurityGroups {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -110,12 +111,7 @@ func untolerated(d *appsv1.DaemonSet, taints []pooledTaint) (missing []string) {
 }
 
 func dns(o *Observed, found *findings) {
-	policy := corev1.DNSClusterFirst
-	for _, d := range o.Deployments {
-		if d.Namespace == ownership.Namespace && d.Name == ownership.ReleaseController && d.Spec.Template.Spec.DNSPolicy != "" {
-			policy = d.Spec.Template.Spec.DNSPolicy
-		}
-	}
+	policy := cmp.Or(o.controller().DNSPolicy, corev1.DNSClusterFirst)
 	ours := map[string]bool{}
 	for _, n := range o.Nodes {
 		_, ours[n.Name] = n.Labels[ownership.LabelPool]

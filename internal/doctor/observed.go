@@ -42,13 +42,15 @@ type Observed struct {
 	// cluster's OIDC provider, and ProviderWithoutSTS if STS is missing from its client ids.
 	Association, Provider, ProviderWithoutSTS bool
 
+	// Subnets and SecurityGroups are those of the nodes: the ones that the parameters name, or else those of the node
+	// groups, and the cluster's own security group.
 	Subnets        []Subnet
 	SecurityGroups []plan.Tagged
 	Endpoints      []Endpoint
 	Instances      []Instance
 	Keys           []Key
 
-	// Quotas are limits by name. Account holds IAM's account summary: quotas and their usage.
+	// Quotas are limits by name. Account holds IAM's account summary by IAM's names: quotas and their usage.
 	Quotas  map[Quota]float64
 	Account map[string]int
 	// Rules is the number of rules on the default bus. RuleExists is true if the rack's rule is one of them.
@@ -128,12 +130,6 @@ var (
 	RulesPerBus  = Quota{"events", "L-244521F2"}
 )
 
-// The names of the counts in Observed.Account, as IAM spells them.
-const (
-	Roles    = "Roles"
-	Profiles = "InstanceProfiles"
-)
-
 // on reports whether Karpenter is on or was being turned on: its EventBridge rule exists.
 func (o *Observed) on() bool { return o.RuleExists }
 
@@ -144,18 +140,23 @@ func (o *Observed) records() plan.Records {
 
 // running returns the version of Karpenter that the Deployment of its controller names, or "" if there is none.
 func (o *Observed) running() string {
-	for _, d := range o.Deployments {
-		if d.Namespace != ownership.Namespace || d.Name != ownership.ReleaseController {
-			continue
-		}
-		for _, container := range d.Spec.Template.Spec.Containers {
-			image, _, _ := strings.Cut(container.Image, "@")
-			if _, tag, found := strings.Cut(image[strings.LastIndexByte(image, '/')+1:], ":"); found && container.Name == "controller" {
-				return tag
-			}
+	for _, container := range o.controller().Containers {
+		image, _, _ := strings.Cut(container.Image, "@")
+		if _, tag, found := strings.Cut(image[strings.LastIndexByte(image, '/')+1:], ":"); found && container.Name == "controller" {
+			return tag
 		}
 	}
 	return ""
+}
+
+// controller returns the pod of Karpenter's controller as its Deployment has it; empty if there is none.
+func (o *Observed) controller() (pod corev1.PodSpec) {
+	for _, d := range o.Deployments {
+		if d.Namespace == ownership.Namespace && d.Name == ownership.ReleaseController {
+			pod = d.Spec.Template.Spec
+		}
+	}
+	return pod
 }
 
 // pools returns the pools that the parameters describe.

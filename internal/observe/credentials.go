@@ -30,9 +30,11 @@ type IAM interface {
 func (o *Observer) credentials(ctx context.Context, config params.Config, cluster plan.Cluster, records plan.Records,
 	facts *plan.Facts) (err error) {
 	if config.Enabled && records.Credentials == "" {
-		if facts.PodIdentity, err = o.podIdentity(ctx, config.ClusterName); err != nil {
+		agent, err := o.AddOn(ctx, config.ClusterName, ownership.PodIdentityAgent)
+		if err != nil {
 			return err
 		}
+		facts.PodIdentity = agent != nil && plan.Installed(string(agent.Status))
 	}
 	if config.Enabled && records.Credentials != "podidentity" && !facts.PodIdentity {
 		facts.OIDCProvider, facts.OIDCWithoutSTS, err = o.OIDCProvider(ctx, cluster)
@@ -68,17 +70,14 @@ func (o *Observer) systemPolicies(ctx context.Context, config params.Config, fac
 	}
 	for _, role := range unique(roles) {
 		pages := iam.NewListAttachedRolePoliciesPaginator(o.IAM, &iam.ListAttachedRolePoliciesInput{RoleName: &role})
-		for pages.HasMorePages() {
-			page, err := pages.NextPage(ctx)
-			if errors.As(err, new(*iamtypes.NoSuchEntityException)) {
-				break // EKS reports a role that is gone in the node group's health
-			}
-			if err != nil {
-				return nil, fmt.Errorf("role %s: list policies: %w", role, err)
-			}
+		err := EachPage(ctx, pages, func(page *iam.ListAttachedRolePoliciesOutput) {
 			for _, p := range page.AttachedPolicies {
 				policies = append(policies, aws.ToString(p.PolicyArn))
 			}
+		})
+		// EKS reports a role that is gone in the node group's health.
+		if err != nil && !errors.As(err, new(*iamtypes.NoSuchEntityException)) {
+			return nil, fmt.Errorf("role %s: list policies: %w", role, err)
 		}
 	}
 	return unique(policies), nil

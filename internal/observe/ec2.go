@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,9 +25,9 @@ type EC2 interface {
 		*ec2.DescribeLaunchTemplateVersionsOutput, error)
 }
 
-// subnets reads the chosen subnets with their tags: those that the parameters name, or those of the node groups. It
+// Subnets returns the chosen subnets, sorted by ID: those that the parameters name, or those of the node groups. It
 // filters by ID, because EC2 refuses a call that names an ID which does not exist.
-func (o *Observer) subnets(ctx context.Context, config params.Config, facts plan.Facts) (found []plan.Tagged, err error) {
+func (o *Observer) Subnets(ctx context.Context, config params.Config, facts plan.Facts) (found []ec2types.Subnet, err error) {
 	ids := slices.Clone(config.SubnetIDs)
 	if len(ids) == 0 {
 		for _, g := range facts.Present() {
@@ -39,24 +40,23 @@ func (o *Observer) subnets(ctx context.Context, config params.Config, facts plan
 	pages := ec2.NewDescribeSubnetsPaginator(o.EC2, &ec2.DescribeSubnetsInput{
 		Filters: []ec2types.Filter{{Name: new("subnet-id"), Values: ids}},
 	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("subnets %s: describe: %w", strings.Join(ids, ", "), err)
-		}
-		for _, s := range page.Subnets {
-			found = append(found, plan.Tagged{
-				ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), Owner: aws.ToString(s.OwnerId), Tags: Tags(s.Tags),
-			})
-		}
+	if err := EachPage(ctx, pages, func(page *ec2.DescribeSubnetsOutput) { found = append(found, page.Subnets...) }); err != nil {
+		return nil, fmt.Errorf("subnets %s: describe: %w", strings.Join(ids, ", "), err)
 	}
-	slices.SortFunc(found, byID)
+	slices.SortFunc(found, func(a, b ec2types.Subnet) int { return cmp.Compare(aws.ToString(a.SubnetId), aws.ToString(b.SubnetId)) })
 	return found, nil
 }
 
-// groups reads the tags of the chosen security groups: those that the parameter names, else those of the node groups and the
-// cluster's own.
-func (o *Observer) groups(ctx context.Context, config params.Config, facts plan.Facts) (found []plan.Tagged, err error) {
+// Subnet converts a subnet.
+func Subnet(s ec2types.Subnet) plan.Tagged {
+	return plan.Tagged{
+		ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), Owner: aws.ToString(s.OwnerId), Tags: Tags(s.Tags),
+	}
+}
+
+// SecurityGroups returns the chosen security groups, sorted by ID: those that the parameter names, else those of the node
+// groups and the cluster's own.
+func (o *Observer) SecurityGroups(ctx context.Context, config params.Config, facts plan.Facts) (found []plan.Tagged, err error) {
 	ids, lost := slices.Clone(config.SecurityGroupIDs), false
 	if len(ids) == 0 {
 		for _, g := range facts.Present() {
@@ -80,25 +80,21 @@ func (o *Observer) groups(ctx context.Context, config params.Config, facts plan.
 		}
 		found = append(found, tagged...)
 	}
-	slices.SortFunc(found, byID)
+	slices.SortFunc(found, func(a, b plan.Tagged) int { return cmp.Compare(a.ID, b.ID) })
 	return slices.CompactFunc(found, func(a, b plan.Tagged) bool { return a.ID == b.ID }), nil
 }
-
-func byID(a, b plan.Tagged) int { return strings.Compare(a.ID, b.ID) }
 
 // securityGroups returns the security groups that a filter selects.
 func (o *Observer) securityGroups(ctx context.Context, filter string, values ...string) (found []plan.Tagged, err error) {
 	pages := ec2.NewDescribeSecurityGroupsPaginator(o.EC2, &ec2.DescribeSecurityGroupsInput{
 		Filters: []ec2types.Filter{{Name: &filter, Values: values}},
 	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("security groups %s: describe: %w", strings.Join(values, ", "), err)
-		}
+	if err := EachPage(ctx, pages, func(page *ec2.DescribeSecurityGroupsOutput) {
 		for _, g := range page.SecurityGroups {
 			found = append(found, plan.Tagged{ID: aws.ToString(g.GroupId), Owner: aws.ToString(g.OwnerId), Tags: Tags(g.Tags)})
 		}
+	}); err != nil {
+		return nil, fmt.Errorf("security groups %s: describe: %w", strings.Join(values, ", "), err)
 	}
 	return found, nil
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
-	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -28,7 +27,7 @@ type EKS interface {
 }
 
 // Cluster returns a cluster, or nil if there is none of that name.
-func (o *Observer) Cluster(ctx context.Context, name string) (*plan.ClusterFacts, error) {
+func (o *Observer) Cluster(ctx context.Context, name string) (*types.Cluster, error) {
 	out, err := o.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &name})
 	if missing(err) {
 		return nil, nil
@@ -36,19 +35,15 @@ func (o *Observer) Cluster(ctx context.Context, name string) (*plan.ClusterFacts
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: describe: %w", name, err)
 	}
-	facts, err := ClusterFacts(out.Cluster)
-	return &facts, err
+	return out.Cluster, nil
 }
 
 // NodeGroups returns the managed node groups of a cluster, sorted by name.
 func (o *Observer) NodeGroups(ctx context.Context, cluster string) ([]plan.NodeGroup, error) {
 	var all []string
-	for pages := eks.NewListNodegroupsPaginator(o.EKS, &eks.ListNodegroupsInput{ClusterName: &cluster}); pages.HasMorePages(); {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("cluster %s: list node groups: %w", cluster, err)
-		}
-		all = append(all, page.Nodegroups...)
+	pages := eks.NewListNodegroupsPaginator(o.EKS, &eks.ListNodegroupsInput{ClusterName: &cluster})
+	if err := EachPage(ctx, pages, func(page *eks.ListNodegroupsOutput) { all = append(all, page.Nodegroups...) }); err != nil {
+		return nil, fmt.Errorf("cluster %s: list node groups: %w", cluster, err)
 	}
 	slices.Sort(all)
 	described, reads := make([]*plan.NodeGroup, len(all)), make([]func(context.Context) error, len(all))
@@ -114,16 +109,16 @@ func (o *Observer) template(ctx context.Context, used *types.LaunchTemplateSpeci
 	return nil
 }
 
-// podIdentity reports whether the EKS Pod Identity agent is installed in the cluster.
-func (o *Observer) podIdentity(ctx context.Context, cluster string) (bool, error) {
-	out, err := o.EKS.DescribeAddon(ctx, &eks.DescribeAddonInput{ClusterName: &cluster, AddonName: new(ownership.PodIdentityAgent)})
+// AddOn returns an add-on of a cluster, or nil if the cluster does not have it.
+func (o *Observer) AddOn(ctx context.Context, cluster, name string) (*types.Addon, error) {
+	out, err := o.EKS.DescribeAddon(ctx, &eks.DescribeAddonInput{ClusterName: &cluster, AddonName: &name})
 	if missing(err) {
-		return false, nil
+		return nil, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("cluster %s: describe add-on %s: %w", cluster, ownership.PodIdentityAgent, err)
+		return nil, fmt.Errorf("cluster %s: describe add-on %s: %w", cluster, name, err)
 	}
-	return plan.Installed(string(out.Addon.Status)), nil
+	return out.Addon, nil
 }
 
 // ClusterFacts converts the answer of DescribeCluster. A cluster without an access mode is older than access entries.

@@ -71,12 +71,15 @@ func (o *Observer) Facts(ctx context.Context, config params.Config, records plan
 			facts.Records.Emptied, err = o.emptied(ctx, config, known)
 			return err
 		},
-		func(ctx context.Context) (err error) {
-			facts.Subnets, err = o.subnets(ctx, config, known)
+		func(ctx context.Context) error {
+			subnets, err := o.Subnets(ctx, config, known)
+			for _, s := range subnets {
+				facts.Subnets = append(facts.Subnets, Subnet(s))
+			}
 			return err
 		},
 		func(ctx context.Context) (err error) {
-			facts.SecurityGroups, err = o.groups(ctx, config, known)
+			facts.SecurityGroups, err = o.SecurityGroups(ctx, config, known)
 			return err
 		},
 		func(ctx context.Context) (err error) {
@@ -94,12 +97,16 @@ func (o *Observer) cluster(ctx context.Context, name string, facts *plan.Facts) 
 	var failed error
 	var listing sync.WaitGroup
 	listing.Go(func() { groups, failed = o.NodeGroups(ctx, name) })
-	cluster, err := o.Cluster(ctx, name)
-	if listing.Wait(); err != nil || cluster == nil {
+	described, err := o.Cluster(ctx, name)
+	if listing.Wait(); err != nil || described == nil {
 		return nil, err
 	}
-	facts.Cluster, facts.NodeGroups = cluster, groups
-	return cluster, failed
+	cluster, err := ClusterFacts(described)
+	if err != nil {
+		return nil, err
+	}
+	facts.Cluster, facts.NodeGroups = &cluster, groups
+	return facts.Cluster, failed
 }
 
 // together runs reads that do not depend on each other, and returns the first error. It limits the number of concurrent
@@ -146,6 +153,21 @@ func (o *Observer) emptied(ctx context.Context, config params.Config, facts plan
 		sizes[g.Name] = *size
 	}
 	return sizes, nil
+}
+
+// EachPage calls do with each page of a list.
+func EachPage[Page, Options any](ctx context.Context, pages interface {
+	HasMorePages() bool
+	NextPage(context.Context, ...func(*Options)) (*Page, error)
+}, do func(*Page)) error {
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		do(page)
+	}
+	return nil
 }
 
 func unique(ids []string) []string {

@@ -55,17 +55,26 @@ func (o *Observer) unmanaged(ctx context.Context, rack, clusterARN string) ([]st
 	return all, nil
 }
 
-// roleTags returns nil if there is no such role.
-func (o *Observer) roleTags(ctx context.Context, role string) (map[string]string, error) {
-	out, err := o.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &role})
+// Role returns a role, or nil if there is none of that name.
+func (o *Observer) Role(ctx context.Context, name string) (*iamtypes.Role, error) {
+	out, err := o.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
 	if errors.As(err, new(*iamtypes.NoSuchEntityException)) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	return out.Role, nil
+}
+
+// roleTags returns nil if there is no such role.
+func (o *Observer) roleTags(ctx context.Context, name string) (map[string]string, error) {
+	role, err := o.Role(ctx, name)
+	if role == nil {
+		return nil, err
+	}
 	found := map[string]string{}
-	for _, t := range out.Role.Tags {
+	for _, t := range role.Tags {
 		found[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}
 	return found, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
+	"github.com/sawhorse-io/sawhorse/internal/observe"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
@@ -35,8 +36,8 @@ func (l *looker) caller(ctx context.Context) {
 	}
 	role, _, _ := strings.Cut(session, "/")
 	l.o.Caller = strings.Replace(before, ":sts:", ":iam:", 1) + ":role/" + role
-	if found, err := l.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &role}); err == nil {
-		l.o.Caller = aws.ToString(found.Role.Arn)
+	if found, _ := l.observer().Role(ctx, role); found != nil {
+		l.o.Caller = aws.ToString(found.Arn)
 	}
 }
 
@@ -91,7 +92,7 @@ func (l *looker) allParameters(ctx context.Context) error {
 		MaxResults:       aws.Int32(50),
 		ParameterFilters: []ssmtypes.ParameterStringFilter{{Key: aws.String("Tier"), Values: []string{"Standard"}}},
 	})
-	return eachPage(ctx, pages, func(page *ssm.DescribeParametersOutput) { l.o.Parameters += len(page.Parameters) })
+	return observe.EachPage(ctx, pages, func(page *ssm.DescribeParametersOutput) { l.o.Parameters += len(page.Parameters) })
 }
 
 func (l *looker) rules(ctx context.Context) error {
@@ -150,14 +151,11 @@ func (l *looker) organization(ctx context.Context) error {
 
 // controllerRole returns the ARN of the rack's controller role; empty if the role does not exist yet.
 func (l *looker) controllerRole(ctx context.Context) (string, error) {
-	own, err := l.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(ownership.ControllerRole(l.o.Rack))})
-	if errors.As(err, new(*iamtypes.NoSuchEntityException)) {
-		return "", nil
-	}
-	if err != nil {
+	role, err := l.observer().Role(ctx, ownership.ControllerRole(l.o.Rack))
+	if role == nil {
 		return "", err
 	}
-	return aws.ToString(own.Role.Arn), nil
+	return aws.ToString(role.Arn), nil
 }
 
 // simulate returns the actions for whose simulated result so is true.
@@ -165,7 +163,7 @@ func (l *looker) simulate(ctx context.Context, question *iam.SimulatePrincipalPo
 	so func(iamtypes.EvaluationResult) bool) ([]string, error) {
 	var actions []string
 	pages := iam.NewSimulatePrincipalPolicyPaginator(l.IAM, question)
-	err := eachPage(ctx, pages, func(page *iam.SimulatePrincipalPolicyOutput) {
+	err := observe.EachPage(ctx, pages, func(page *iam.SimulatePrincipalPolicyOutput) {
 		for _, r := range page.EvaluationResults {
 			if so(r) {
 				actions = append(actions, aws.ToString(r.EvalActionName))

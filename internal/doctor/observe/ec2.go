@@ -21,36 +21,29 @@ func filter(name string, values ...string) []types.Filter {
 	return []types.Filter{{Name: &name, Values: values}}
 }
 
-func (l *looker) subnets(ctx context.Context) error {
-	pages := ec2.NewDescribeSubnetsPaginator(l.EC2, &ec2.DescribeSubnetsInput{Filters: filter("vpc-id", l.o.Cluster.VPC)})
-	return eachPage(ctx, pages, func(page *ec2.DescribeSubnetsOutput) {
-		for _, s := range page.Subnets {
-			l.o.Subnets = append(l.o.Subnets, doctor.Subnet{
-				Tagged: plan.Tagged{ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), Tags: observe.Tags(s.Tags)},
-				Free:   int(aws.ToInt32(s.AvailableIpAddressCount)),
-			})
+// network reads the subnets and the security groups of the nodes.
+func (l *looker) network(ctx context.Context) {
+	facts := plan.Facts{Cluster: &l.o.Cluster.ClusterFacts, NodeGroups: l.o.NodeGroups}
+	l.look(doctor.Subnets, func() error {
+		subnets, err := l.observer().Subnets(ctx, l.o.Config, facts)
+		for _, s := range subnets {
+			if aws.ToString(s.VpcId) == l.o.Cluster.VPC {
+				l.o.Subnets = append(l.o.Subnets, doctor.Subnet{
+					Tagged: observe.Subnet(s), Free: int(aws.ToInt32(s.AvailableIpAddressCount)),
+				})
+			}
 		}
-	})
-}
-
-func (l *looker) securityGroups(ctx context.Context) error {
-	ids := l.o.Config.SecurityGroupIDs
-	if len(ids) == 0 {
-		ids = []string{l.o.Cluster.SecurityGroup}
-	}
-	out, err := l.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: filter("group-id", ids...)})
-	if err != nil {
 		return err
-	}
-	for _, g := range out.SecurityGroups {
-		l.o.SecurityGroups = append(l.o.SecurityGroups, plan.Tagged{ID: aws.ToString(g.GroupId), Tags: observe.Tags(g.Tags)})
-	}
-	return nil
+	})
+	l.look(doctor.SecurityGroups, func() (err error) {
+		l.o.SecurityGroups, err = l.observer().SecurityGroups(ctx, l.o.Config, facts)
+		return err
+	})
 }
 
 func (l *looker) endpoints(ctx context.Context) error {
 	pages := ec2.NewDescribeVpcEndpointsPaginator(l.EC2, &ec2.DescribeVpcEndpointsInput{Filters: filter("vpc-id", l.o.Cluster.VPC)})
-	return eachPage(ctx, pages, func(page *ec2.DescribeVpcEndpointsOutput) {
+	return observe.EachPage(ctx, pages, func(page *ec2.DescribeVpcEndpointsOutput) {
 		for _, e := range page.VpcEndpoints {
 			l.o.Endpoints = append(l.o.Endpoints, doctor.Endpoint{
 				Service: aws.ToString(e.ServiceName), Type: string(e.VpcEndpointType), State: string(e.State),
@@ -65,7 +58,7 @@ func (l *looker) instances(ctx context.Context) error {
 	pages := ec2.NewDescribeInstancesPaginator(l.EC2, &ec2.DescribeInstancesInput{
 		Filters: filter("instance-state-name", "pending", "running"),
 	})
-	return eachPage(ctx, pages, func(page *ec2.DescribeInstancesOutput) {
+	return observe.EachPage(ctx, pages, func(page *ec2.DescribeInstancesOutput) {
 		for _, r := range page.Reservations {
 			for _, i := range r.Instances {
 				l.o.Instances = append(l.o.Instances, instance(i))
@@ -151,7 +144,7 @@ func (l *looker) key(ctx context.Context, id string) (doctor.Key, error) {
 		return key, err
 	}
 	key.Policy = aws.ToString(policy.Policy)
-	err = eachPage(ctx, kms.NewListGrantsPaginator(l.KMS, &kms.ListGrantsInput{KeyId: meta.Arn}), func(page *kms.ListGrantsOutput) {
+	err = observe.EachPage(ctx, kms.NewListGrantsPaginator(l.KMS, &kms.ListGrantsInput{KeyId: meta.Arn}), func(page *kms.ListGrantsOutput) {
 		for _, g := range page.Grants {
 			key.Grantees = append(key.Grantees, aws.ToString(g.GranteePrincipal))
 		}

@@ -2,7 +2,6 @@ package observe
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -17,46 +16,50 @@ import (
 
 func (l *looker) cluster(ctx context.Context) error {
 	name := l.o.Config.ClusterName
-	out, err := l.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &name})
-	if errors.As(err, new(*types.ResourceNotFoundException)) {
-		l.o.Missing = true
-		return fmt.Errorf("there is no EKS cluster %q in this account and region", name)
-	}
+	described, err := l.observer().Cluster(ctx, name)
 	if err != nil {
 		return err
 	}
-	facts, err := observe.ClusterFacts(out.Cluster)
+	if described == nil {
+		l.o.Missing = true
+		return fmt.Errorf("there is no EKS cluster %q in this account and region", name)
+	}
+	facts, err := observe.ClusterFacts(described)
 	if err != nil {
 		return err
 	}
 	found := &doctor.Cluster{ClusterFacts: facts}
-	if v := out.Cluster.ResourcesVpcConfig; v != nil {
+	if v := described.ResourcesVpcConfig; v != nil {
 		found.VPC, found.PublicAPI = aws.ToString(v.VpcId), v.EndpointPublicAccess
 	}
 	l.o.Cluster = found
 	return nil
 }
 
+// nodegroups reads the node groups and then their network, of which the parameters may name all.
 func (l *looker) nodegroups(ctx context.Context) (err error) {
 	l.o.NodeGroups, err = l.observer().NodeGroups(ctx, l.o.Cluster.Name)
+	l.network(ctx)
 	return err
 }
 
 func (l *looker) addOns(ctx context.Context) error {
 	cluster := &l.o.Cluster.Name
 	var names []string
-	if err := eachPage(ctx, eks.NewListAddonsPaginator(l.EKS, &eks.ListAddonsInput{ClusterName: cluster}), func(page *eks.ListAddonsOutput) {
-		names = append(names, page.Addons...)
-	}); err != nil {
+	pages := eks.NewListAddonsPaginator(l.EKS, &eks.ListAddonsInput{ClusterName: cluster})
+	if err := observe.EachPage(ctx, pages, func(page *eks.ListAddonsOutput) { names = append(names, page.Addons...) }); err != nil {
 		return err
 	}
 	for _, name := range names {
-		out, err := l.EKS.DescribeAddon(ctx, &eks.DescribeAddonInput{ClusterName: cluster, AddonName: &name})
+		addOn, err := l.observer().AddOn(ctx, *cluster, name)
 		if err != nil {
 			return err
 		}
-		a := doctor.AddOn{Name: name, Version: aws.ToString(out.Addon.AddonVersion), Status: string(out.Addon.Status)}
-		if h := out.Addon.Health; h != nil {
+		if addOn == nil {
+			continue // deleted after it was listed
+		}
+		a := doctor.AddOn{Name: name, Version: aws.ToString(addOn.AddonVersion), Status: string(addOn.Status)}
+		if h := addOn.Health; h != nil {
 			for _, issue := range h.Issues {
 				a.Issues = append(a.Issues, aws.ToString(issue.Message))
 			}
@@ -75,7 +78,7 @@ func (l *looker) addOnVersions(ctx context.Context) error {
 		pages := eks.NewDescribeAddonVersionsPaginator(l.EKS, &eks.DescribeAddonVersionsInput{
 			AddonName: &a.Name, KubernetesVersion: &l.o.Cluster.Version,
 		})
-		if err := eachPage(ctx, pages, func(page *eks.DescribeAddonVersionsOutput) {
+		if err := observe.EachPage(ctx, pages, func(page *eks.DescribeAddonVersionsOutput) {
 			for _, info := range page.Addons {
 				for _, v := range info.AddonVersions {
 					a.Listed = append(a.Listed, aws.ToString(v.AddonVersion))

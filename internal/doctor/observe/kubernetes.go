@@ -7,13 +7,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // kubernetes reads the cluster's own objects. If the API server cannot be reached or does not know the caller, which the
@@ -65,20 +65,20 @@ func read[T any](ctx context.Context, client *k8s.Client, kind k8s.Kind, into *[
 // so no such objects.
 func (l *looker) pools(ctx context.Context) error {
 	for _, kind := range []k8s.Kind{k8s.EC2NodeClass, k8s.NodePool} {
-		if err := l.client.Each(ctx, kind, "", ownership.TagRack+"="+l.o.Rack, func(object *unstructured.Unstructured) error {
-			p := doctor.PoolObject{Kind: kind.Name, Name: object.GetName()}
-			if ready, why := k8s.Ready(object); !ready {
+		objects, err := l.client.Ours(ctx, kind, l.o.Rack)
+		if err != nil {
+			return err
+		}
+		for i := range objects {
+			p := doctor.PoolObject{Kind: kind.Name, Name: objects[i].GetName()}
+			if ready, why := k8s.Ready(&objects[i]); !ready {
 				p.NotReady = why
 			}
-			for _, c := range conditions(object) {
-				if c.Type == "NodeRegistrationHealthy" && c.Status == metav1.ConditionFalse {
-					p.Unhealthy = c.Reason + " " + c.Message
-				}
+			c := meta.FindStatusCondition(conditions(&objects[i]), "NodeRegistrationHealthy")
+			if c != nil && c.Status == metav1.ConditionFalse {
+				p.Unhealthy = c.Reason + " " + c.Message
 			}
 			l.o.Pools = append(l.o.Pools, p)
-			return nil
-		}); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -121,12 +121,9 @@ func (l *looker) launches(ctx context.Context) error {
 // Karpenter leaves a failed launch at Unknown, with a reason; the reason AwaitingReconciliation means that it has not
 // begun with the NodeClaim.
 func failedStep(object *unstructured.Unstructured, now time.Time) *metav1.Condition {
-	by := map[string]*metav1.Condition{}
-	for _, c := range conditions(object) {
-		by[c.Type] = &c
-	}
+	all := conditions(object)
 	for _, step := range []string{"Launched", "Registered", "Initialized"} {
-		c := by[step]
+		c := meta.FindStatusCondition(all, step)
 		if c == nil {
 			return nil
 		}

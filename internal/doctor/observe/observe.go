@@ -111,8 +111,6 @@ func (l *looker) ofCluster() []look {
 		{doctor.AddOns, l.addOns},
 		{doctor.Associations, l.association},
 		{doctor.Provider, l.provider},
-		{doctor.Subnets, l.subnets},
-		{doctor.SecurityGroups, l.securityGroups},
 		{doctor.Endpoints, l.endpoints},
 		{doctor.Organization, l.organization},
 	}
@@ -145,21 +143,6 @@ func (l *looker) reason(err error) string {
 		return fmt.Sprintf("%s %s: %s: %s", operation.Service(), operation.Operation(), refused.ErrorCode(), refused.ErrorMessage())
 	}
 	return fmt.Sprintf("%s %s: %v", operation.Service(), operation.Operation(), operation.Unwrap())
-}
-
-// eachPage calls do with each page of a list.
-func eachPage[Page, Options any](ctx context.Context, pages interface {
-	HasMorePages() bool
-	NextPage(context.Context, ...func(*Options)) (*Page, error)
-}, do func(*Page)) error {
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return err
-		}
-		do(page)
-	}
-	return nil
 }
 
 func (l *looker) parameters(ctx context.Context, paths ownership.Paths) error {

@@ -153,8 +153,9 @@ func answers() map[string]string {
 		"/addons/supported-versions": `{"addons":[{"addonVersions":[{"addonVersion":"v3"},{"addonVersion":"v2"}]}]}`,
 		"/pod-identity-associations": `{"associations":[{"namespace":"kube-system","serviceAccount":"karpenter"}]}`,
 		"GetOpenIDConnectProvider":   missingRole,
-		"DescribeSubnets": `<R><subnetSet><item><subnetId>subnet-a</subnetId>` +
-			`<availabilityZone>eu-central-1a</availabilityZone><availableIpAddressCount>7</availableIpAddressCount></item></subnetSet></R>`,
+		"DescribeSubnets": `<R><subnetSet><item><subnetId>subnet-a</subnetId><vpcId>vpc-1</vpcId>` +
+			`<availabilityZone>eu-central-1a</availabilityZone><availableIpAddressCount>7</availableIpAddressCount></item>` +
+			`<item><subnetId>subnet-b</subnetId><vpcId>vpc-2</vpcId></item></subnetSet></R>`,
 		"DescribeSecurityGroups": `<R><securityGroupInfo><item><groupId>sg-1</groupId><tagSet><item><key>karpenter.sh/discovery</key>` +
 			`<value>other</value></item></tagSet></item></securityGroupInfo></R>`,
 		"DescribeVpcEndpoints": `<R><vpcEndpointSet><item><serviceName>com.amazonaws.eu-central-1.sqs</serviceName>` +
@@ -200,7 +201,7 @@ func TestLook(t *testing.T) {
 	got := []any{
 		len(o.Params), o.Caller, o.Cluster.VPC, o.Cluster.Version, o.Cluster.PublicAPI, o.Cluster.OIDCIssuer, o.NodeGroups[0].Subnets,
 		o.NodeGroups[0].Taints[0].Effect, o.AddOns, o.Association, o.Provider,
-		o.Subnets[0].Free, o.SecurityGroups[0].Tags, o.Endpoints, o.Instances[0], o.Keys, o.Quotas[doctor.SpotVCPU],
+		len(o.Subnets), o.Subnets[0].Free, o.SecurityGroups[0].Tags, o.Endpoints, o.Instances[0], o.Keys, o.Quotas[doctor.SpotVCPU],
 		o.Quotas[doctor.RulesPerBus], o.Account, o.Rules, o.RuleExists, o.SpotRole, o.Denied, o.Bounded,
 		o.Budgets[0].Status.ExpectedPods, o.Parameters, o.Cluster.AuthMode,
 	}
@@ -208,7 +209,7 @@ func TestLook(t *testing.T) {
 		1, "arn:aws:iam::111122223333:role/team/ops", "vpc-1", "1.35", true, "https://oidc/1", []string{"subnet-a"}, "NO_SCHEDULE",
 		[]doctor.AddOn{{Name: "coredns", Version: "v1", Status: "DEGRADED", Issues: []string{"no room"}, Listed: []string{"v3", "v2"}}},
 		true, false,
-		7, map[string]string{"karpenter.sh/discovery": "other"}, []doctor.Endpoint{
+		1, 7, map[string]string{"karpenter.sh/discovery": "other"}, []doctor.Endpoint{
 			{Service: "com.amazonaws.eu-central-1.sqs", Type: "Interface", State: "available", PrivateDNS: true},
 		},
 		doctor.Instance{ID: "i-1", Type: "m5.large", VCPU: 2, Spot: true, HopLimit: 2, Tags: map[string]string{}},
@@ -314,6 +315,29 @@ func TestKeyOfEBS(t *testing.T) {
 	o := observed(t, &account{answers: all}, noDial)
 	if o.Unseen[doctor.Keys] != "" || len(o.Keys) != 1 || !o.Keys[0].AWSManaged || o.Keys[0].State != "Enabled" {
 		t.Errorf("%q %+v", o.Unseen[doctor.Keys], o.Keys)
+	}
+}
+
+// A caller that may not read node groups still sees the network that the parameters and the cluster name.
+func TestDeniedNodeGroups(t *testing.T) {
+	all, a := answers(), &account{}
+	delete(all, "/node-groups")
+	a.answers = all
+	o := observed(t, a, k8sfake.New(t).Dial)
+	if len(o.Unseen) != 1 || o.Unseen[doctor.NodeGroups] != "EKS ListNodegroups: AccessDeniedException: no" || len(o.SecurityGroups) != 1 {
+		t.Errorf("%v %+v", o.Unseen, o.SecurityGroups)
+	}
+	if slices.Contains(a.called, "POST DescribeSubnets") {
+		t.Error("it reads subnets that nobody named")
+	}
+}
+
+// An add-on may be deleted while doctor looks.
+func TestADeletedAddOn(t *testing.T) {
+	all := answers()
+	all["/addons/coredns"] = `{"__type":"ResourceNotFoundException","message":"none"}`
+	if o := observed(t, &account{answers: all}, noDial); o.Unseen[doctor.AddOns] != "" || len(o.AddOns) > 0 {
+		t.Errorf("%q %+v", o.Unseen[doctor.AddOns], o.AddOns)
 	}
 }
 
