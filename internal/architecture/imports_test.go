@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 	"internal/observe":  {"internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
 	"internal/k8s":      {"internal/outcome", "internal/ownership", "internal/plan", "internal/readonly"},
 	"internal/store":    {"internal/canonical", "internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
-	"internal/register": {"internal/ownership", "internal/params", "internal/store"},
+	"internal/register": {"internal/outcome", "internal/ownership", "internal/params", "internal/store"},
 	"internal/doctor":   {"internal/ownership", "internal/params", "internal/plan", "internal/validation"},
 	"internal/doctor/observe": {
 		"internal/doctor", "internal/k8s", "internal/observe", "internal/outcome", "internal/ownership", "internal/params",

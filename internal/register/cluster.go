@@ -10,8 +10,8 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
-	"github.com/aws/smithy-go"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
@@ -21,6 +21,9 @@ type EKS interface {
 	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
 	TagResource(context.Context, *eks.TagResourceInput, ...func(*eks.Options)) (*eks.TagResourceOutput, error)
 }
+
+// accessDenied is EKS's code for a call that IAM refused.
+const accessDenied = "AccessDeniedException"
 
 // cluster is a rack's cluster, and the rack that its owner lets in by a tag.
 type cluster struct {
@@ -70,7 +73,7 @@ func (r *Register) look(ctx context.Context, rack, name string) (cluster, error)
 	case errors.As(err, new(*ekstypes.ResourceNotFoundException)):
 		found.unseen = "there is no EKS cluster of that name in this account and region yet"
 		return found, nil
-	case denied(err):
+	case outcome.Code(err) == accessDenied:
 		found.unseen = "these credentials may not look at it (eks:DescribeCluster)"
 		return found, nil
 	case err != nil:
@@ -100,7 +103,7 @@ func (r *Register) letIn(ctx context.Context, rack string, c cluster) (left stri
 		return "", nil
 	}
 	_, err = r.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &c.arn, Tags: map[string]string{ownership.TagRack: rack}})
-	if denied(err) {
+	if outcome.Code(err) == accessDenied {
 		return fmt.Sprintf("cluster %s does not let rack %s in yet, and these credentials may not tag it; "+
 			"whoever may (eks:TagResource) must write "+
 			"`aws eks tag-resource --resource-arn %s --tags %s`; until then a pass refuses the cluster", c.name, rack, c.arn, tag), nil
@@ -110,10 +113,4 @@ func (r *Register) letIn(ctx context.Context, rack string, c cluster) (left stri
 	}
 	r.Tell("cluster "+c.name, "tagged "+tag)
 	return "", nil
-}
-
-// denied reports whether IAM refused a call.
-func denied(err error) bool {
-	var refused smithy.APIError
-	return errors.As(err, &refused) && refused.ErrorCode() == "AccessDeniedException"
 }
