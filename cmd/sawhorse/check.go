@@ -39,41 +39,43 @@ func checkCommand() *cobra.Command {
 		Use: "check FILE|-", Short: "Check whether parameters would be accepted", Args: only("FILE"),
 		Long: aboutInput + `Prints {"accepted", "problems", "warnings"} or, with -o text, a line for each problem and warning.` + aboutExit,
 	}
-	batch, format := batchFlag(c), outputFlag(c, "json", "text")
-	c.RunE = func(_ *cobra.Command, args []string) error {
-		if *batch {
-			return batched(*format, args[0], check)
+	validates(c, "text", check, func(made any, accepted bool, format string) error {
+		if format == "json" {
+			return printJSON(made)
 		}
-		return once(args[0], func(in input) (bool, error) {
-			made, accepted, err := check(in)
-			switch {
-			case err != nil:
-				return false, err
-			case *format == "json":
-				return accepted, printJSON(made)
-			}
-			tell(os.Stdout, made.(answer))
-			if accepted {
-				fmt.Println("accepted")
-			} else {
-				fmt.Println("refused")
-			}
-			return accepted, nil
-		})
-	}
+		tell(os.Stdout, made.(answer))
+		if accepted {
+			fmt.Println("accepted")
+		} else {
+			fmt.Println("refused")
+		}
+		return nil
+	})
 	return c
 }
 
-// batched answers a file of many inputs.
-func batched(format, file string, validate func(input) (any, bool, error)) error {
-	if format != "json" {
-		return misused("--batch prints one JSON value a line; leave out -o %s", format)
+// validates makes a command validate one input and show what comes of it, as JSON or in another format. With --batch it
+// validates each line of many, and prints JSON.
+func validates(c *cobra.Command, other string, validate func(input) (made any, accepted bool, err error),
+	show func(made any, accepted bool, format string) error) {
+	batch := c.Flags().Bool("batch", false,
+		"read one object a line and print one answer a line, in the same order; an empty line has no answer")
+	format := outputFlag(c, "json", other)
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		switch {
+		case *batch && *format != "json":
+			return misused("--batch prints one JSON value a line; leave out -o %s", *format)
+		case *batch:
+			return each(args[0], os.Stdout, validate)
+		}
+		return once(args[0], func(in input) (bool, error) {
+			made, accepted, err := validate(in)
+			if err == nil {
+				err = show(made, accepted, *format)
+			}
+			return accepted, err
+		})
 	}
-	return each(file, os.Stdout, validate)
-}
-
-func batchFlag(c *cobra.Command) *bool {
-	return c.Flags().Bool("batch", false, "read one object a line and print one answer a line, in the same order; an empty line has no answer")
 }
 
 func check(in input) (any, bool, error) {
@@ -88,28 +90,17 @@ func renderCommand() *cobra.Command {
 			`refused input go to stderr;
 with --batch they are that line's answer.` + aboutExit,
 	}
-	batch, format := batchFlag(c), outputFlag(c, "json", "yaml")
-	c.RunE = func(_ *cobra.Command, args []string) error {
-		if *batch {
-			return batched(*format, args[0], render)
+	validates(c, "yaml", render, func(made any, accepted bool, format string) error {
+		switch {
+		case !accepted:
+			tell(os.Stderr, made.(answer))
+			return nil
+		case format == "json":
+			return printJSON(made)
 		}
-		return once(args[0], func(in input) (bool, error) { return renderOne(in, *format) })
-	}
+		return printYAML(made.([]plan.Object))
+	})
 	return c
-}
-
-func renderOne(in input, format string) (accepted bool, err error) {
-	made, accepted, err := render(in)
-	switch {
-	case err != nil:
-		return false, err
-	case !accepted:
-		tell(os.Stderr, made.(answer))
-		return false, nil
-	case format == "json":
-		return true, printJSON(made)
-	}
-	return true, printYAML(made.([]plan.Object))
 }
 
 // render returns the manifests of an input, or the answer of check if the input is rejected.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -163,21 +164,12 @@ func explained(err error) error {
 	if wrong.Field != "" {
 		path = "." + wrong.Field
 	}
-	is, allowed := wrong.Value, map[reflect.Kind]string{
+	is := map[string]string{"array": "an array", "object": "an object", "string": "text", "bool": "a bool", "number": "a number"}[wrong.Value]
+	allowed := map[reflect.Kind]string{
 		reflect.String: "text", reflect.Bool: "true or false", reflect.Int: "a whole number",
 		reflect.Slice: "an array", reflect.Map: "an object", reflect.Struct: "an object",
 	}[wrong.Type.Kind()]
-	switch {
-	case is == "array" || is == "object":
-		is = "an " + is
-	case is == "string":
-		is = "text"
-	case is == "bool":
-		is = "a bool"
-	case is == "number":
-		is = "a number"
-	}
-	return fmt.Errorf("%s is %s; allowed is %s", path, is, allowed)
+	return fmt.Errorf("%s is %s; allowed is %s", path, cmp.Or(is, wrong.Value), allowed)
 }
 
 // result validates an input as a pass would. Facts that were not observed are unknown.

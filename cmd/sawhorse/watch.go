@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	smithytime "github.com/aws/smithy-go/time"
 	"github.com/spf13/cobra"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -72,16 +73,7 @@ func newWatcher(ctx context.Context, name string) (*watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &watcher{aws: aws, ssm: ssm.NewFromConfig(aws), rack: name, now: time.Now, wait: pause}, nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
+	return &watcher{aws: aws, ssm: ssm.NewFromConfig(aws), rack: name, now: time.Now, wait: smithytime.SleepWithContext}, nil
 }
 
 // locate finds the state machine whose executions are the passes.
