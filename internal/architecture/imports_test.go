@@ -18,7 +18,7 @@ var mayImport = map[string][]string{
 	"internal/ownership":  nil,
 	"internal/readonly":   {"internal/canonical"},
 	"internal/params":     {"internal/karpenter", "internal/ownership"},
-	"internal/outcome":    {"internal/params", "internal/plan"},
+	"internal/outcome":    {"internal/canonical", "internal/params", "internal/plan"},
 	"internal/karpenter":  {"internal/ownership"},
 	"internal/canonical":  nil,
 	"internal/plan":       {"internal/canonical", "internal/karpenter", "internal/ownership", "internal/params"},
@@ -80,17 +80,16 @@ var mayImport = map[string][]string{
 		"internal/handler", "internal/k8s", "internal/observe", "internal/plan", "internal/pass/report",
 	},
 	"internal/wire/audit": {
-		"internal/handler", "internal/k8s", "internal/outcome", "internal/pass/audit", "internal/steps/admin", "internal/steps/placement",
-		"internal/steps/capacity",
-		"internal/wire/access", "internal/wire/autoscaler", "internal/wire/controller", "internal/wire/infrastructure", "internal/wire/network",
-		"internal/wire/nodegroups", "internal/wire/nodepools", "internal/wire/queue", "internal/wire/validate",
+		"internal/handler", "internal/k8s", "internal/outcome", "internal/pass/audit", "internal/steps/capacity",
+		"internal/wire/access", "internal/wire/autoscaler", "internal/wire/cluster", "internal/wire/controller",
+		"internal/wire/infrastructure", "internal/wire/network", "internal/wire/nodegroups", "internal/wire/nodepools", "internal/wire/queue", "internal/wire/validate",
 		// Its test lists the operations of all steps.
-		"internal/readonly", "internal/steps/access", "internal/steps/autoscaler", "internal/steps/infrastructure", "internal/steps/network",
+		"internal/readonly", "internal/steps/access", "internal/steps/infrastructure", "internal/steps/network",
 		"internal/steps/nodegroups", "internal/steps/nodepools", "internal/steps/queue",
 	},
 
 	// A function wires the step of its own name; functionsAlsoUse has the exceptions.
-	"functions/...": {"internal/handler", "internal/k8s", "internal/outcome", "internal/store"},
+	"functions/...": {"internal/handler", "internal/outcome", "internal/store", "internal/wire/cluster"},
 
 	"cmd/...": {
 		"events", "internal/doctor", "internal/doctor/observe", "internal/k8s", "internal/outcome", "internal/ownership", "internal/params",

@@ -26,7 +26,7 @@ import (
 // Step gives the functions access to a cluster and takes it away.
 type Step struct {
 	EKS     EKS
-	IAM     IAM
+	IAM     iam.GetRoleAPIClient
 	Connect k8s.Connector
 	// Principals are the role ARNs of the functions that call the API server, by function.
 	Principals map[string]string
@@ -41,14 +41,8 @@ type EKS interface {
 	CreateAccessEntry(context.Context, *eks.CreateAccessEntryInput, ...func(*eks.Options)) (*eks.CreateAccessEntryOutput, error)
 	UpdateAccessEntry(context.Context, *eks.UpdateAccessEntryInput, ...func(*eks.Options)) (*eks.UpdateAccessEntryOutput, error)
 	DeleteAccessEntry(context.Context, *eks.DeleteAccessEntryInput, ...func(*eks.Options)) (*eks.DeleteAccessEntryOutput, error)
-	ListAssociatedAccessPolicies(context.Context, *eks.ListAssociatedAccessPoliciesInput,
-		...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error)
+	eks.ListAssociatedAccessPoliciesAPIClient
 	AssociateAccessPolicy(context.Context, *eks.AssociateAccessPolicyInput, ...func(*eks.Options)) (*eks.AssociateAccessPolicyOutput, error)
-}
-
-// IAM lists the IAM calls of the step.
-type IAM interface {
-	GetRole(context.Context, *iam.GetRoleInput, ...func(*iam.Options)) (*iam.GetRoleOutput, error)
 }
 
 // poll is how long to wait for EKS before the next call.

@@ -17,17 +17,11 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// EKS lists the calls that read a policy's age.
-type EKS interface {
-	ListAssociatedAccessPolicies(context.Context, *eks.ListAssociatedAccessPoliciesInput,
-		...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error)
-}
-
 // Function describes a function that EKS makes a cluster administrator.
 type Function struct {
 	// Name is the function's name in the plan. Principal is its role's ARN.
 	Name, Principal string
-	EKS             EKS
+	EKS             eks.ListAssociatedAccessPoliciesAPIClient
 	Now             func() time.Time
 }
 

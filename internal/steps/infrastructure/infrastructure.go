@@ -29,8 +29,7 @@ type IAM interface {
 	GetRolePolicy(context.Context, *iam.GetRolePolicyInput, ...func(*iam.Options)) (*iam.GetRolePolicyOutput, error)
 	PutRolePolicy(context.Context, *iam.PutRolePolicyInput, ...func(*iam.Options)) (*iam.PutRolePolicyOutput, error)
 	DeleteRolePolicy(context.Context, *iam.DeleteRolePolicyInput, ...func(*iam.Options)) (*iam.DeleteRolePolicyOutput, error)
-	ListAttachedRolePolicies(context.Context, *iam.ListAttachedRolePoliciesInput,
-		...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error)
+	iam.ListAttachedRolePoliciesAPIClient
 	AttachRolePolicy(context.Context, *iam.AttachRolePolicyInput, ...func(*iam.Options)) (*iam.AttachRolePolicyOutput, error)
 	ListInstanceProfiles(context.Context, *iam.ListInstanceProfilesInput, ...func(*iam.Options)) (*iam.ListInstanceProfilesOutput, error)
 	RemoveRoleFromInstanceProfile(context.Context, *iam.RemoveRoleFromInstanceProfileInput,
@@ -44,8 +43,7 @@ type EKS interface {
 	DescribeAccessEntry(context.Context, *eks.DescribeAccessEntryInput, ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error)
 	CreateAccessEntry(context.Context, *eks.CreateAccessEntryInput, ...func(*eks.Options)) (*eks.CreateAccessEntryOutput, error)
 	DeleteAccessEntry(context.Context, *eks.DeleteAccessEntryInput, ...func(*eks.Options)) (*eks.DeleteAccessEntryOutput, error)
-	ListPodIdentityAssociations(context.Context, *eks.ListPodIdentityAssociationsInput,
-		...func(*eks.Options)) (*eks.ListPodIdentityAssociationsOutput, error)
+	eks.ListPodIdentityAssociationsAPIClient
 	DescribePodIdentityAssociation(context.Context, *eks.DescribePodIdentityAssociationInput,
 		...func(*eks.Options)) (*eks.DescribePodIdentityAssociationOutput, error)
 	CreatePodIdentityAssociation(context.Context, *eks.CreatePodIdentityAssociationInput,

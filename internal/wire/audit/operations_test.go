@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
 	"github.com/sawhorse-io/sawhorse/internal/readonly"
 	"github.com/sawhorse-io/sawhorse/internal/steps/access"
-	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
-	"github.com/sawhorse-io/sawhorse/internal/steps/autoscaler"
 	"github.com/sawhorse-io/sawhorse/internal/steps/capacity"
 	"github.com/sawhorse-io/sawhorse/internal/steps/infrastructure"
 	"github.com/sawhorse-io/sawhorse/internal/steps/network"
@@ -26,7 +28,8 @@ var writing = []string{"Associate", "Attach", "Create", "Delete", "Detach", "Put
 func TestEveryOperationOfTheStepsIsKnown(t *testing.T) {
 	reads, writes := 0, 0
 	for _, of := range []reflect.Type{
-		reflect.TypeFor[access.EKS](), reflect.TypeFor[access.IAM](), reflect.TypeFor[admin.EKS](), reflect.TypeFor[autoscaler.AutoScaling](),
+		reflect.TypeFor[access.EKS](), reflect.TypeFor[iam.GetRoleAPIClient](), reflect.TypeFor[eks.ListAssociatedAccessPoliciesAPIClient](),
+		reflect.TypeFor[autoscaling.DescribeAutoScalingGroupsAPIClient](),
 		reflect.TypeFor[infrastructure.EKS](), reflect.TypeFor[infrastructure.IAM](), reflect.TypeFor[network.EC2](),
 		reflect.TypeFor[nodegroups.EKS](),
 		reflect.TypeFor[nodepools.EC2](), reflect.TypeFor[queue.SQS](), reflect.TypeFor[queue.Rules](), reflect.TypeFor[capacity.EKS](),
