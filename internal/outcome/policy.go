@@ -4,19 +4,21 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 )
 
 // SamePolicy reports whether two policy documents (JSON) are equivalent. AWS stores a policy's statements, actions,
 // resources, principals and condition values as sets: it may return them in another order, and a set of one as a plain
 // string.
 func SamePolicy(a, b string) bool {
-	x, ok := canonical(a)
-	y, also := canonical(b)
+	x, ok := normal(a)
+	y, also := normal(b)
 	return ok && also && x == y
 }
 
-// canonical returns one text for all spellings of a policy. It returns false if the text is not a JSON object.
-func canonical(policy string) (string, bool) {
+// normal returns one text for all spellings of a policy. It returns false if the text is not a JSON object.
+func normal(policy string) (string, bool) {
 	var document map[string]any
 	if json.Unmarshal([]byte(policy), &document) != nil {
 		return "", false
@@ -80,10 +82,4 @@ func set(value any, each func(any) any) []string {
 func same(value any) any { return value }
 
 // encoded returns a decoded value as JSON with sorted keys.
-func encoded(value any) string {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic("policy: encode: " + err.Error()) // a value decoded from JSON can be encoded
-	}
-	return string(text)
-}
+func encoded(value any) string { return string(canonical.JSON(value)) }

@@ -66,7 +66,10 @@ func (o *once) Do(request *http.Request) (*http.Response, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, longest+1))
 	if err != nil || len(body) > longest {
-		response.Body = rest{io.MultiReader(bytes.NewReader(body), response.Body), response.Body}
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(body), response.Body), response.Body}
 		return response, nil // reading the body returns the error again
 	}
 	response.Body.Close()
@@ -121,10 +124,4 @@ func sorted(body []byte) string {
 		return string(body)
 	}
 	return string(canonical.JSON(value))
-}
-
-// rest is a body whose beginning has been read.
-type rest struct {
-	io.Reader
-	io.Closer
 }
