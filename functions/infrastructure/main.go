@@ -4,10 +4,9 @@ package main
 
 import (
 	"github.com/sawhorse-io/sawhorse/internal/handler"
-	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/wire/infrastructure"
 )
 
 func main() {
-	handler.StartStep("infrastructure", func(env handler.Env) (outcome.StepFunc, error) { return infrastructure.New(env) })
+	handler.StartStep("infrastructure", infrastructure.New)
 }

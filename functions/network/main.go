@@ -3,10 +3,9 @@ package main
 
 import (
 	"github.com/sawhorse-io/sawhorse/internal/handler"
-	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/wire/network"
 )
 
 func main() {
-	handler.StartStep("network", func(env handler.Env) (outcome.StepFunc, error) { return network.New(env) })
+	handler.StartStep("network", network.New)
 }

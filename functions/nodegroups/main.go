@@ -3,16 +3,11 @@
 package main
 
 import (
-	"github.com/aws/aws-sdk-go-v2/service/eks"
-
 	"github.com/sawhorse-io/sawhorse/internal/handler"
-	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/wire/cluster"
 	"github.com/sawhorse-io/sawhorse/internal/wire/nodegroups"
 )
 
 func main() {
-	handler.StartStep("nodegroups", func(env handler.Env) (outcome.StepFunc, error) {
-		return nodegroups.New(env, k8s.Dial(env.AWS, eks.NewFromConfig(env.AWS)))
-	})
+	handler.StartStep("nodegroups", cluster.Connected(nodegroups.New))
 }

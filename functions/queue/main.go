@@ -3,10 +3,9 @@ package main
 
 import (
 	"github.com/sawhorse-io/sawhorse/internal/handler"
-	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/wire/queue"
 )
 
 func main() {
-	handler.StartStep("queue", func(env handler.Env) (outcome.StepFunc, error) { return queue.New(env) })
+	handler.StartStep("queue", queue.New)
 }

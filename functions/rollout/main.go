@@ -4,15 +4,14 @@ package main
 import (
 	"context"
 
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
-	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/pass/report"
 	"github.com/sawhorse-io/sawhorse/internal/pass/rollout"
 	"github.com/sawhorse-io/sawhorse/internal/store"
+	"github.com/sawhorse-io/sawhorse/internal/wire/cluster"
 )
 
 func main() {
@@ -24,7 +23,7 @@ func main() {
 		bus := report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus, Metrics: writer}
 		r := &rollout.Rollout{
 			Store: env.Store, Outputs: store.Published{SSM: ssm.NewFromConfig(env.AWS), Paths: env.Paths},
-			Dial: k8s.Dial(env.AWS, eks.NewFromConfig(env.AWS)), Send: bus.Send, Metrics: writer, Log: env.Log, Now: env.Now,
+			Dial: cluster.Dial(env), Send: bus.Send, Metrics: writer, Log: env.Log, Now: env.Now,
 		}
 		return r.Run, nil
 	})

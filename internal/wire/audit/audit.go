@@ -4,14 +4,13 @@ package audit
 import (
 	"context"
 
-	"github.com/aws/aws-sdk-go-v2/service/eks"
-
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/pass/audit"
 	"github.com/sawhorse-io/sawhorse/internal/wire/access"
 	"github.com/sawhorse-io/sawhorse/internal/wire/autoscaler"
+	"github.com/sawhorse-io/sawhorse/internal/wire/cluster"
 	"github.com/sawhorse-io/sawhorse/internal/wire/controller"
 	"github.com/sawhorse-io/sawhorse/internal/wire/infrastructure"
 	"github.com/sawhorse-io/sawhorse/internal/wire/network"
@@ -51,7 +50,7 @@ func auditor(look func() handler.Env) *audit.Steps {
 
 // steps returns all steps of plans, by function, with one connection to the cluster.
 func steps(env handler.Env) (map[string]outcome.StepFunc, error) {
-	dial := k8s.ReadOnly(k8s.Dial(env.AWS, eks.NewFromConfig(env.AWS)))
+	dial := k8s.ReadOnly(cluster.Dial(env))
 	all := map[string]outcome.StepFunc{}
 	for name, make := range map[string]func(handler.Env, k8s.Connector) (outcome.StepFunc, error){
 		"access": access.New, "autoscaler": autoscaler.New, "controller": controller.New, "nodegroups": nodegroups.New,
