@@ -1,6 +1,7 @@
 package infrastructure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,11 +182,7 @@ func (i *Step) associate(ctx context.Context, p *plan.Plan, role *iamtypes.Role,
 		progress.Changed("repaired", "%s", subject)
 		live.ModifiedAt = new(i.Now())
 	}
-	since := live.CreatedAt
-	if live.ModifiedAt != nil {
-		since = live.ModifiedAt
-	}
-	return since, i.tagEKS(ctx, p, live.AssociationArn, live.Tags, subject, progress)
+	return cmp.Or(live.ModifiedAt, live.CreatedAt), i.tagEKS(ctx, p, live.AssociationArn, live.Tags, subject, progress)
 }
 
 // dissociate deletes the association if Sawhorse made it.
