@@ -9,9 +9,9 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Early is the error of a call that came too early: AWS is eventually consistent, and the call is about a resource that
-// was created or deleted seconds ago. The step is called again after Wait; Note says what it waits for. Only a step can
-// tell this from a permanent refusal: by the age of the resource.
+// Early is the error of a call that came too early: pods start or end, EKS is at work, or AWS, which is eventually
+// consistent, does not know of a resource that was created or deleted seconds ago. Only a step can tell the last from a
+// permanent refusal: by the age of the resource. The step is called again after Wait; Note says what it waits for.
 type Early struct {
 	Wait time.Duration
 	Note string

@@ -2,11 +2,14 @@
 package autoscaler
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -33,7 +36,7 @@ type baseline struct {
 // Step changes Cluster Autoscaler's Deployment.
 type Step struct {
 	Connect     k8s.Connector
-	AutoScaling AutoScaling
+	AutoScaling autoscaling.DescribeAutoScalingGroupsAPIClient
 	Baselines   outcome.Recorder
 	Checkpoints outcome.Recorder
 	Contests    outcome.Contests
@@ -52,15 +55,15 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progres
 		return outcome.Progress{}, err
 	}
 	run := &run{Step: s, plan: p, client: client}
-	progress, err := run.converge(ctx)
-	if k8s.IsConflict(err) {
-		return run.progress.NotYet(poll, "%v", err) // the Deployment was written between our read and our write
-	}
-	if err == nil && progress.Wait == 0 && p.Autoscaler.State != plan.AutoscalerBaseline {
+	err = run.converge(ctx)
+	switch {
+	case k8s.IsConflict(err):
+		err = outcome.NotYet(poll, "%v", err) // the Deployment was written between our read and our write
+	case err == nil && p.Autoscaler.State != plan.AutoscalerBaseline:
 		// The hand-over is complete: turning off must check the capacity again.
 		err = outcome.ForgetKept(ctx, s.Checkpoints, p.Rack, outcome.CheckpointOff)
 	}
-	return progress, err
+	return run.progress.Until(err)
 }
 
 // run is one call of the step.
@@ -71,10 +74,10 @@ type run struct {
 	progress outcome.Progress
 }
 
-func (r *run) converge(ctx context.Context) (outcome.Progress, error) {
+func (r *run) converge(ctx context.Context) error {
 	all, err := r.client.List(ctx, k8s.Deployment, "", "")
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	marked := r.marked(all)
 	if r.plan.Autoscaler.State == plan.AutoscalerBaseline {
@@ -87,7 +90,7 @@ func (r *run) converge(ctx context.Context) (outcome.Progress, error) {
 	}
 	live, err := refusals.Autoscaler(all, named)
 	if err != nil {
-		return r.progress, err // also if there are two because the second came after the first was handed over
+		return err // also if there are two because the second came after the first was handed over
 	}
 	if marked.Unstructured != nil && named != "" && marked.key() != named {
 		return r.misnamed(ctx, marked)
@@ -100,17 +103,17 @@ func (r *run) converge(ctx context.Context) (outcome.Progress, error) {
 		r.progress.Warn("cluster_autoscaler", "No Cluster Autoscaler was found in the cluster (a Deployment whose image is named "+
 			"cluster-autoscaler), so there was nothing to hand over; if one runs under another image, stop it, or give the image that "+
 			"name in your mirror: both would scale the same nodes.")
-		return r.progress, nil
+		return nil
 	}
 	return r.handOver(ctx, deployment{live})
 }
 
 // handOver makes Cluster Autoscaler scale only the plan's groups and those that EKS does not know. If there are none,
 // it scales the Deployment to zero.
-func (r *run) handOver(ctx context.Context, live deployment) (outcome.Progress, error) {
+func (r *run) handOver(ctx context.Context, live deployment) error {
 	unmanaged, err := r.unmanaged(ctx, live)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	args := plan.Args(unmanaged)
 	switch state := r.plan.Autoscaler.State; state {
@@ -118,7 +121,7 @@ func (r *run) handOver(ctx context.Context, live deployment) (outcome.Progress, 
 	case plan.AutoscalerGroups:
 		args = slices.Concat(r.plan.Autoscaler.Args, args)
 	default:
-		return r.progress, fmt.Errorf("autoscaler: unknown state %q; deploy the stack again", state)
+		return fmt.Errorf("autoscaler: unknown state %q; deploy the stack again", state)
 	}
 	if len(args) == 0 {
 		return r.change(ctx, live, func(wanted deployment) { wanted.scale(0) })
@@ -138,7 +141,7 @@ func (r *run) marked(all []unstructured.Unstructured) deployment {
 }
 
 // misnamed restores a Deployment that was handed over before cluster_autoscaler named another one.
-func (r *run) misnamed(ctx context.Context, marked deployment) (outcome.Progress, error) {
+func (r *run) misnamed(ctx context.Context, marked deployment) error {
 	r.progress.Happened("cluster_autoscaler", "%s was taken for the Cluster Autoscaler until cluster_autoscaler named %s, and "+
 		"is put back as it was found; if it is a Cluster Autoscaler too, stop it: it would scale the same nodes as Karpenter.",
 		k8s.Subject(marked.Unstructured), r.plan.Autoscaler.Deployment)
@@ -147,36 +150,36 @@ func (r *run) misnamed(ctx context.Context, marked deployment) (outcome.Progress
 
 // change records the baseline, edits the Deployment and waits for its pods. If others have reverted the change, the
 // arbiter decides whether to apply it again.
-func (r *run) change(ctx context.Context, live deployment, edit func(deployment)) (outcome.Progress, error) {
+func (r *run) change(ctx context.Context, live deployment, edit func(deployment)) error {
 	wanted := live.copy()
 	edit(wanted)
 	k8s.SetAnnotation(wanted.Unstructured, ownership.AnnotationAutoscaler, r.plan.Rack)
 	if equality.Semantic.DeepEqual(live.Object, wanted.Object) {
 		if err := r.arbiter().Holds(ctx, r.plan.Rack, contest(live), wanted.setting()); err != nil {
-			return r.progress, err
+			return err
 		}
 		return r.write(ctx, live, wanted)
 	}
 	ruling, err := r.arbiter().Rule(ctx, r.plan.Rack, contest(live), wanted.setting())
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	if ruling.Contested() {
 		r.contested(live, wanted, ruling)
 	}
 	if !ruling.Write {
-		return r.progress, nil
+		return nil
 	}
 	if !live.marked(r.plan.Rack) {
 		if err := r.keep(ctx, live); err != nil {
-			return r.progress, err
+			return err
 		}
 	}
-	progress, err := r.write(ctx, live, wanted)
-	if err != nil {
-		return progress, err
+	waiting := r.write(ctx, live, wanted)
+	if !errors.As(waiting, new(*outcome.Early)) {
+		return waiting // nothing was written
 	}
-	return progress, r.arbiter().Made(ctx, r.plan.Rack, contest(live), wanted.setting(), ruling)
+	return cmp.Or(r.arbiter().Made(ctx, r.plan.Rack, contest(live), wanted.setting(), ruling), waiting)
 }
 
 // keep records the baseline, and replaces an existing one. That one belongs to a Deployment that was restored, or to an
@@ -186,34 +189,34 @@ func (r *run) keep(ctx context.Context, live deployment) error {
 	return outcome.Record(ctx, r.Baselines.Replace, r.plan.Rack, outcome.BaselineAutoscaler, before)
 }
 
-func (r *run) write(ctx context.Context, live, wanted deployment) (outcome.Progress, error) {
+func (r *run) write(ctx context.Context, live, wanted deployment) error {
 	written, err := r.client.Update(ctx, k8s.Deployment, live.Unstructured, wanted.Unstructured)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	subject := k8s.Subject(live.Unstructured)
 	if written {
 		r.progress.Changed(fmt.Sprintf("updated to %d replica(s)", wanted.replicas()), "%s", subject)
-		return r.progress.NotYet(poll, "%s: its change has not been seen yet", subject)
+		return outcome.NotYet(poll, "%s: its change has not been seen yet", subject)
 	}
 	rollout, err := k8s.RolloutOf(live.Unstructured)
 	if err != nil || rollout.Done {
-		return r.progress, err
+		return err
 	}
-	return r.progress.NotYet(poll, "%s: %s", subject, rollout.Note)
+	return outcome.NotYet(poll, "%s: %s", subject, rollout.Note)
 }
 
 // target makes Cluster Autoscaler run on a system node and scale only the groups in these arguments.
-func (r *run) target(ctx context.Context, live deployment, args []string) (outcome.Progress, error) {
+func (r *run) target(ctx context.Context, live deployment, args []string) error {
 	if live.line().inShell() {
-		return r.progress, shell(live)
+		return shell(live)
 	}
 	nodesUp, err := r.client.SystemNodes(ctx)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	if !k8s.AnyReady(nodesUp) {
-		return r.progress.NotYet(poll, "no Ready node carries %s=true yet", ownership.LabelSystemNode)
+		return outcome.NotYet(poll, "no Ready node carries %s=true yet", ownership.LabelSystemNode)
 	}
 	return r.change(ctx, live, func(wanted deployment) {
 		wanted.scale(1)

@@ -12,29 +12,29 @@ import (
 
 // back restores Cluster Autoscaler's Deployment, waits for its pods and forgets the baseline. It does not touch a
 // Deployment that Sawhorse has not changed.
-func (r *run) back(ctx context.Context, all []unstructured.Unstructured, marked deployment) (outcome.Progress, error) {
+func (r *run) back(ctx context.Context, all []unstructured.Unstructured, marked deployment) error {
 	if marked.Unstructured != nil {
 		return r.restore(ctx, marked)
 	}
 	kept, err := r.kept(ctx)
 	if err != nil || kept == nil {
-		return r.progress, err
+		return err
 	}
 	if live := k8s.Find(all, kept.Deployment); live != nil {
 		return r.finish(ctx, deployment{live})
 	}
-	return r.progress, r.Baselines.Forget(ctx, r.plan.Rack, outcome.BaselineAutoscaler)
+	return r.Baselines.Forget(ctx, r.plan.Rack, outcome.BaselineAutoscaler)
 }
 
 // restore restores a Deployment that carries our annotation. The same write removes the annotation, so an interruption
 // before the baseline is forgotten does no harm.
-func (r *run) restore(ctx context.Context, live deployment) (outcome.Progress, error) {
+func (r *run) restore(ctx context.Context, live deployment) error {
 	kept, err := r.kept(ctx)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	if err := r.arbiter().Withdraw(ctx, r.plan.Rack, contest(live)); err != nil {
-		return r.progress, err
+		return err
 	}
 	wanted := live.copy()
 	k8s.SetAnnotation(wanted.Unstructured, ownership.AnnotationAutoscaler, "")
@@ -45,7 +45,7 @@ func (r *run) restore(ctx context.Context, live deployment) (outcome.Progress, e
 		return r.write(ctx, live, wanted)
 	}
 	if live.line().inShell() {
-		return r.progress, shell(live)
+		return shell(live)
 	}
 	wanted.scale(1)
 	wanted.setLine(live.line().retarget(r.plan.Autoscaler.FallbackArgs))
@@ -55,19 +55,19 @@ func (r *run) restore(ctx context.Context, live deployment) (outcome.Progress, e
 
 // finish waits for the restored Deployment's pods and forgets the baseline. Pods that Kubernetes has given up on do not
 // keep Karpenter from being turned off.
-func (r *run) finish(ctx context.Context, live deployment) (outcome.Progress, error) {
+func (r *run) finish(ctx context.Context, live deployment) error {
 	rollout, err := k8s.RolloutOf(live.Unstructured)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	subject := k8s.Subject(live.Unstructured)
 	if rollout.Stuck {
 		r.progress.Warn("karpenter_enabled", "%s is as it was before Karpenter, and its pods do not get ready: %s. "+
 			"Look at the pods (kubectl describe): they failed before Karpenter too, or what they need has changed.", subject, rollout.Note)
 	} else if !rollout.Done {
-		return r.progress.NotYet(poll, "%s: %s", subject, rollout.Note)
+		return outcome.NotYet(poll, "%s: %s", subject, rollout.Note)
 	}
-	return r.progress, r.Baselines.Forget(ctx, r.plan.Rack, outcome.BaselineAutoscaler)
+	return r.Baselines.Forget(ctx, r.plan.Rack, outcome.BaselineAutoscaler)
 }
 
 // kept returns the baseline; nil if there is none.

@@ -14,12 +14,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// AutoScaling lists the EC2 Auto Scaling calls of the step.
-type AutoScaling interface {
-	DescribeAutoScalingGroups(context.Context, *autoscaling.DescribeAutoScalingGroupsInput,
-		...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error)
-}
-
 // unmanaged returns the Auto Scaling groups that Cluster Autoscaler scaled before the hand-over and that belong to no
 // managed node group of the cluster. Nothing else scales them, so they stay its targets. Its arguments of that time
 // name them: --nodes, with the size given there, or the tags of its auto-discovery, with the size that the group has

@@ -16,18 +16,18 @@ import (
 
 // ask rejects turning Karpenter off if pods would have no capacity left or if the cluster has NodePools that are not
 // ours. It changes nothing, but records that turning off may begin, so that a later call does not reject it halfway.
-func (r *run) ask(ctx context.Context) (outcome.Progress, error) {
+func (r *run) ask(ctx context.Context) error {
 	for _, begun := range []string{outcome.CheckpointOff, outcome.CheckpointRemoval} {
 		if _, ok, err := r.Checkpoints.Get(ctx, r.plan.Rack, begun); err != nil || ok {
-			return r.progress, err
+			return err
 		}
 	}
 	if !r.plan.Force {
 		if err := r.refuse(ctx); err != nil {
-			return r.progress, err
+			return err
 		}
 	}
-	return r.progress, r.Checkpoints.Keep(ctx, r.plan.Rack, outcome.CheckpointOff, []byte("{}"))
+	return r.Checkpoints.Keep(ctx, r.plan.Rack, outcome.CheckpointOff, []byte("{}"))
 }
 
 // refuse returns a *outcome.Rejected with everything that prevents turning off; nil if nothing does.

@@ -51,10 +51,12 @@ func (r *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Prog
 		return outcome.Progress{}, err
 	}
 	run := &run{Step: r, plan: p, client: client}
+	do := run.make
 	if part == "fit" {
-		return run.ask(ctx)
+		do = run.ask
 	}
-	return run.make(ctx)
+	err = do(ctx)
+	return run.progress.Until(err)
 }
 
 // run is one call of the step.
@@ -67,21 +69,21 @@ type run struct {
 	progress outcome.Progress
 }
 
-func (r *run) make(ctx context.Context) (outcome.Progress, error) {
+func (r *run) make(ctx context.Context) error {
 	unmanaged, err := r.client.UnmanagedNodePools(ctx, r.plan.Rack)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	leaving, err := leaving(ctx, r.client, unmanaged)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	if len(leaving)+len(unmanaged) == 0 {
-		return r.progress, r.forgetSizes(ctx)
+		return r.forgetSizes(ctx)
 	}
 	if r.onward = r.plan.Force; !r.onward {
 		if _, r.onward, err = r.Checkpoints.Get(ctx, r.plan.Rack, outcome.CheckpointRemoval); err != nil {
-			return r.progress, err
+			return err
 		}
 	}
 	if err := refusals.UnmanagedNodePools(unmanaged, r.onward, &r.progress); err != nil {
@@ -89,26 +91,26 @@ func (r *run) make(ctx context.Context) (outcome.Progress, error) {
 	}
 	seen, err := look(ctx, r.client, leaving)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	lack, err := r.lack(ctx, seen, nil)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	if len(lack.waiting) == 0 {
-		return r.progress, r.forgetSizes(ctx)
+		return r.forgetSizes(ctx)
 	}
 	return r.scale(ctx, lack)
 }
 
 // hold waits for what the first step would have rejected. By now Cluster Autoscaler and the build groups are restored,
 // so a rejection would leave the rack half off.
-func (r *run) hold(err error) (outcome.Progress, error) {
+func (r *run) hold(err error) error {
 	var rejected *outcome.Rejected
 	if !errors.As(err, &rejected) {
-		return r.progress, err
+		return err
 	}
-	return r.progress.NotYet(patience, "waits because of a change since turning off began (write karpenter_enabled=true to go back): %s",
+	return outcome.NotYet(patience, "waits because of a change since turning off began (write karpenter_enabled=true to go back): %s",
 		rejected.Problems[0].Message)
 }
 
@@ -148,12 +150,12 @@ func (r *run) lack(ctx context.Context, seen *survey, more []displacedPod) (*sho
 }
 
 // scale asks EKS for the further nodes that the pods need, and waits for them.
-func (r *run) scale(ctx context.Context, lack *shortage) (outcome.Progress, error) {
+func (r *run) scale(ctx context.Context, lack *shortage) error {
 	if len(lack.left) > 0 && !r.onward {
 		return r.hold(lack.refuse())
 	}
 	if err := r.raise(ctx, lack.groups); err != nil {
-		return r.progress, err
+		return err
 	}
 	switch {
 	case len(lack.left) > 0:
@@ -164,10 +166,10 @@ func (r *run) scale(ctx context.Context, lack *shortage) (outcome.Progress, erro
 		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. %d pod(s) wait for nodes that are starting; "+
 			"if they stay Pending, give the node groups more nodes, or stop those pods.", lack.figures(false), len(lack.waiting))
 	default:
-		return r.progress.NotYet(poll, "%d pod(s) of Karpenter's nodes wait for further nodes; %s",
+		return outcome.NotYet(poll, "%d pod(s) of Karpenter's nodes wait for further nodes; %s",
 			len(lack.waiting), waiting(slices.Concat(lack.groups, lack.builds)))
 	}
-	return r.progress, r.forgetSizes(ctx)
+	return r.forgetSizes(ctx)
 }
 
 func waiting(groups []*group) string {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,6 +66,19 @@ func (r *run) keep(ctx context.Context, at *attempt) error {
 	return outcome.Record(ctx, r.Checkpoints.Replace, r.plan.Rack, attemptKey, at)
 }
 
+// note changes what is known about the rack's Karpenter, and returns it. It writes only if that differs.
+func (r *run) note(ctx context.Context, change func(*plan.KarpenterRecord)) (plan.KarpenterRecord, error) {
+	record, err := r.Versions.Karpenter(ctx, r.plan.Rack)
+	if err != nil {
+		return record, err
+	}
+	was := record
+	if change(&record); record == was {
+		return record, nil
+	}
+	return record, r.Versions.NoteKarpenter(ctx, r.plan.Rack, record)
+}
+
 // changing reports whether the plan is for another version than the one in force. The answer of the call that completed the
 // change may have been lost.
 func (r *run) changing(ctx context.Context, at *attempt) (bool, error) {
@@ -76,11 +90,11 @@ func (r *run) changing(ctx context.Context, at *attempt) (bool, error) {
 }
 
 // change brings the controller to another version than the one in force, and back if that version does not work.
-func (r *run) change(ctx context.Context, at *attempt) (outcome.Progress, error) {
+func (r *run) change(ctx context.Context, at *attempt) error {
 	if r.begins(at) {
 		var err error
 		if at, err = r.begin(ctx, at); err != nil {
-			return r.progress, err
+			return err
 		}
 	}
 	if at.Failure != "" {
@@ -88,24 +102,24 @@ func (r *run) change(ctx context.Context, at *attempt) (outcome.Progress, error)
 	}
 	wanted, err := r.controller(ctx)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	if err := r.install(ctx, wanted); err != nil {
 		if lasting(err) && r.late(at.Began) {
 			return r.fail(ctx, at, err.Error())
 		}
-		return r.progress, err
+		return err
 	}
 	if at.Installed.IsZero() {
 		at.Installed = r.Now().UTC()
 		if err := r.keep(ctx, at); err != nil {
-			return r.progress, err
+			return err
 		}
 	}
 	found, err := r.works(ctx, at, at.Version)
 	switch {
 	case err != nil:
-		return r.progress, err
+		return err
 	case found == finding{}:
 		return r.inForce(ctx)
 	case found.failed != "":
@@ -113,7 +127,7 @@ func (r *run) change(ctx context.Context, at *attempt) (outcome.Progress, error)
 	case found.trouble != "" && r.late(at.Installed):
 		return r.fail(ctx, at, found.trouble)
 	}
-	return r.progress.NotYet(poll, "%s", found.note())
+	return outcome.NotYet(poll, "%s", found.note())
 }
 
 // late reports whether a change that is under way since a time has had its time.
@@ -134,113 +148,93 @@ func (r *run) begin(ctx context.Context, before *attempt) (*attempt, error) {
 	if before != nil {
 		at.Ready = before.Ready
 	} else {
-		ready, err := r.readyPools(ctx)
-		if err != nil {
+		var err error
+		if at.Ready, err = r.readyPools(ctx); err != nil {
 			return nil, err
 		}
-		at.Ready = ready
-	}
-	record, err := r.Versions.Karpenter(ctx, r.plan.Rack)
-	if err != nil {
-		return nil, err
 	}
 	// If the pass is stopped, the next one goes on with this version, also without force.
-	if record.RolledBack != nil {
-		record.RolledBack = nil
-		if err := r.Versions.NoteKarpenter(ctx, r.plan.Rack, record); err != nil {
-			return nil, err
-		}
+	if _, err := r.note(ctx, func(record *plan.KarpenterRecord) { record.RolledBack = nil }); err != nil {
+		return nil, err
 	}
 	return at, r.keep(ctx, at)
 }
 
 // fail records that a version does not work, and begins the way back. The record of the rack comes first: if the call is
 // stopped after it, no pass tries the version again.
-func (r *run) fail(ctx context.Context, at *attempt, reason string) (outcome.Progress, error) {
+func (r *run) fail(ctx context.Context, at *attempt, reason string) error {
 	reason = outcome.ShortenTo(longestReason, reason)
-	record, err := r.Versions.Karpenter(ctx, r.plan.Rack)
-	if err != nil {
-		return r.progress, err
-	}
-	record.RolledBack = &plan.RolledBack{Version: at.Version, Reason: reason, Write: at.Write, Generation: r.plan.Generation}
-	if err := r.Versions.NoteKarpenter(ctx, r.plan.Rack, record); err != nil {
-		return r.progress, err
+	failed := &plan.RolledBack{Version: at.Version, Reason: reason, Write: at.Write, Generation: r.plan.Generation}
+	if _, err := r.note(ctx, func(record *plan.KarpenterRecord) { record.RolledBack = failed }); err != nil {
+		return err
 	}
 	at.Failure, at.Failed, at.Generation, at.Replaced = reason, r.Now().UTC(), r.plan.Generation, time.Time{}
 	if err := r.keep(ctx, at); err != nil {
-		return r.progress, err
+		return err
 	}
 	return r.back(ctx, at)
 }
 
 // back brings the version before back, by its chart and not by Helm's history, which may be gone. Then it fails the pass
 // with the reason. The record of the attempt is kept, so that a repeated call has the same end.
-func (r *run) back(ctx context.Context, at *attempt) (outcome.Progress, error) {
+func (r *run) back(ctx context.Context, at *attempt) error {
 	previous := *r.plan.Controller.Previous
 	wanted, err := r.rendered(ctx, previous)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	if err := r.install(ctx, wanted); err != nil {
-		return r.progress, err
+		return err
 	}
 	found, err := r.works(ctx, at, previous.Version)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	note := found.note()
 	if note != "" && r.Now().Before(at.Failed.Add(backTime)) {
-		return r.progress.NotYet(poll, "Karpenter %s failed (%s), and %s comes back: %s", at.Version, at.Failure, previous.Version, note)
+		return outcome.NotYet(poll, "Karpenter %s failed (%s), and %s comes back: %s", at.Version, at.Failure, previous.Version, note)
 	}
 	again := "which works again"
 	if note != "" {
 		again = outcome.NeitherWorks + " (" + note + ")"
 	}
-	return r.progress, fmt.Errorf("release %s: Karpenter %s failed, %s %s, %s: %s",
+	return fmt.Errorf("release %s: Karpenter %s failed, %s %s, %s: %s",
 		ownership.ReleaseController, at.Version, outcome.TookBack, previous.Version, again, at.Failure)
 }
 
 // inForce records the version of a controller that works, and that its attempt is over.
-func (r *run) inForce(ctx context.Context) (outcome.Progress, error) {
+func (r *run) inForce(ctx context.Context) error {
 	version, previous := r.plan.Controller.Release.Version, r.plan.Controller.Previous
-	record, err := r.Versions.Karpenter(ctx, r.plan.Rack)
+	record, err := r.note(ctx, func(record *plan.KarpenterRecord) {
+		if record.Version != version {
+			// An earlier Sawhorse recorded no version.
+			if record.Before = record.Version; record.Before == "" && previous != nil {
+				record.Before = previous.Version
+			}
+			record.Version = version
+		}
+		if record.RolledBack != nil && (previous != nil || record.RolledBack.Version == version) {
+			record.RolledBack = nil
+		}
+	})
 	if err != nil {
-		return r.progress, err
-	}
-	was := record
-	if record.Version != version {
-		// An earlier Sawhorse recorded no version.
-		if record.Before = record.Version; record.Before == "" && previous != nil {
-			record.Before = previous.Version
-		}
-		record.Version = version
-	}
-	if record.RolledBack != nil && (previous != nil || record.RolledBack.Version == version) {
-		record.RolledBack = nil
-	}
-	if record != was {
-		if err := r.Versions.NoteKarpenter(ctx, r.plan.Rack, record); err != nil {
-			return r.progress, err
-		}
+		return err
 	}
 	r.progress.Outputs = map[string]string{"karpenter_version": record.Version, "karpenter_version_before": record.Before}
-	return r.progress, outcome.ForgetKept(ctx, r.Checkpoints, r.plan.Rack, attemptKey)
+	return outcome.ForgetKept(ctx, r.Checkpoints, r.plan.Rack, attemptKey)
 }
 
 // uninstalled records that the rack runs no Karpenter. Its CRDs stay.
-func (r *run) uninstalled(ctx context.Context) (outcome.Progress, error) {
-	record, err := r.Versions.Karpenter(ctx, r.plan.Rack)
+func (r *run) uninstalled(ctx context.Context) error {
+	_, err := r.note(ctx, func(record *plan.KarpenterRecord) {
+		// Until the removal is complete, its plans are for the version that was planned last.
+		*record = plan.KarpenterRecord{Planned: record.Planned, CRDs: record.CRDs}
+	})
 	if err != nil {
-		return r.progress, err
-	}
-	// Until the removal is complete, its plans are for the version that was planned last.
-	if left := (plan.KarpenterRecord{Planned: record.Planned, CRDs: record.CRDs}); record != left {
-		if err := r.Versions.NoteKarpenter(ctx, r.plan.Rack, left); err != nil {
-			return r.progress, err
-		}
+		return err
 	}
 	r.progress.Outputs = map[string]string{"karpenter_version": "", "karpenter_version_before": ""}
-	return r.progress, outcome.ForgetKept(ctx, r.Checkpoints, r.plan.Rack, attemptKey)
+	return outcome.ForgetKept(ctx, r.Checkpoints, r.plan.Rack, attemptKey)
 }
 
 // lasting reports whether an error will stay if the call is repeated: one of the objects, and not of the API server or of
@@ -259,21 +253,18 @@ type finding struct {
 }
 
 func (f finding) note() string {
-	if f.trouble != "" {
-		return f.trouble
-	}
-	return f.wait
+	return cmp.Or(f.trouble, f.wait)
 }
 
 // works looks whether the pods of a version are Ready, and whether the pools are that were Ready before.
 func (r *run) works(ctx context.Context, at *attempt, version string) (finding, error) {
-	note, err := r.rollout(ctx)
-	if err != nil {
-		return finding{}, err
-	}
-	if note != "" {
+	var waiting *outcome.Early
+	switch err := r.rollout(ctx); {
+	case errors.As(err, &waiting):
 		failures, err := r.podFailures(ctx, at)
-		return finding{trouble: note, failed: strings.Join(failures, "; ")}, err
+		return finding{trouble: waiting.Note, failed: strings.Join(failures, "; ")}, err
+	case err != nil:
+		return finding{}, err
 	}
 	release, err := karpenter.Find(version)
 	if err != nil {

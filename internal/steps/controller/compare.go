@@ -7,54 +7,45 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
-	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/readonly"
 )
 
 // compare does one part of the step with a client that is read-only. Helm's record of a release is a Secret, which such
 // a client does not read. So a release is as it should be if its objects are. That misses a record that somebody has
 // deleted or changed while the objects stayed as they were; the step itself finds it when it runs for another reason.
-func (r *run) compare(ctx context.Context, part string) (outcome.Progress, error) {
+func (r *run) compare(ctx context.Context, part string) error {
 	switch {
 	case part == PartCRDs && r.plan.Controller.CRDs.Present:
 		wanted, err := r.wanted(ctx, r.plan.Controller.CRDs, r.plan.Controller.CRDs.Values)
-		if err == nil {
-			err = repair(ctx, r.client, wanted, &r.progress)
-		}
 		if err != nil {
-			return r.progress, err
+			return err
+		}
+		if err := r.repair(ctx, wanted); err != nil {
+			return err
 		}
 		return r.established(ctx, r.plan.Controller.CRDs.Definitions)
 	case part == PartRelease && r.plan.Controller.Release.Present:
 		wanted, err := r.controller(ctx)
-		if err == nil {
-			err = repair(ctx, r.client, wanted, &r.progress)
-		}
-		var objects []plan.Object
-		if err == nil {
-			objects, err = wanted.objects()
-		}
-		if err == nil {
-			err = r.prune(ctx, objects)
-		}
 		if err != nil {
-			return r.progress, err
+			return err
 		}
-		note, err := r.rollout(ctx)
-		if err != nil || note == "" {
-			return r.progress, err
+		if err := r.repair(ctx, wanted); err != nil {
+			return err
 		}
-		return r.progress.NotYet(poll, "%s", note)
+		if err := r.prune(ctx, wanted); err != nil {
+			return err
+		}
+		return r.rollout(ctx)
 	case part == PartRelease:
-		return r.progress, r.removed(ctx)
+		return r.removed(ctx)
 	case part == PartServe:
 		left, err := r.served(ctx)
 		if err != nil || left == "" {
-			return r.progress, err
+			return err
 		}
-		return r.progress.NotYet(poll, "%s: its removal needs the controller", left)
+		return outcome.NotYet(poll, "%s: its removal needs the controller", left)
 	}
-	return r.progress, nil
+	return nil
 }
 
 // removed returns an error if an object of the controller's release is left.
@@ -76,5 +67,5 @@ func (r *run) removed(ctx context.Context) error {
 			return fmt.Errorf("%s: it is left of release %s: %w", k8s.Subject(live), ownership.ReleaseController, readonly.ErrWouldWrite)
 		}
 	}
-	return r.prune(ctx, nil)
+	return r.prune(ctx, rendered{})
 }

@@ -46,42 +46,9 @@ type Step struct {
 
 // Run does one part of the step.
 func (s *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
-	progress, err := s.run(ctx, p, part)
-	return progress.Until(s.Self.Refused(ctx, p.Cluster, err))
-}
-
-func (s *Step) run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
-	client, err := s.Connect(ctx, p.Cluster)
-	if err != nil {
-		return outcome.Progress{}, err
-	}
-	run := &run{Step: s, plan: p, client: client}
-	switch {
-	case part == PartPlugin:
-		return run.plugin(ctx)
-	case client.IsReadOnly():
-		return run.compare(ctx, part)
-	}
-	if run.helm, err = newHelm(client.Config(), p.Rack); err != nil {
-		return outcome.Progress{}, err
-	}
-	switch {
-	case part == PartCRDs && p.Controller.CRDs.Present:
-		return run.crds(ctx)
-	case part == PartRelease && p.Controller.Release.Present:
-		// An abandoned removal may have left a record that it looked for the controller.
-		if err := run.forget(ctx); err != nil {
-			return outcome.Progress{}, err
-		}
-		return run.release(ctx)
-	case part == PartRelease:
-		return run.remove(ctx)
-	case part == PartServe:
-		return run.serve(ctx)
-	case part == PartCRDs:
-		return outcome.Progress{}, nil // the CRDs are never removed
-	}
-	return outcome.Progress{}, fmt.Errorf("controller: unknown part %q; deploy the stack again", part)
+	run := &run{Step: s, plan: p}
+	err := run.bring(ctx, part)
+	return run.progress.Until(s.Self.Refused(ctx, p.Cluster, err))
 }
 
 // run is one call of the step.
@@ -93,18 +60,51 @@ type run struct {
 	progress outcome.Progress
 }
 
-func (r *run) crds(ctx context.Context) (outcome.Progress, error) {
+func (r *run) bring(ctx context.Context, part string) error {
+	var err error
+	if r.client, err = r.Connect(ctx, r.plan.Cluster); err != nil {
+		return err
+	}
+	switch {
+	case part == PartPlugin:
+		return r.plugin(ctx)
+	case r.client.IsReadOnly():
+		return r.compare(ctx, part)
+	}
+	if r.helm, err = newHelm(r.client.Config(), r.plan.Rack); err != nil {
+		return err
+	}
+	switch {
+	case part == PartCRDs && r.plan.Controller.CRDs.Present:
+		return r.crds(ctx)
+	case part == PartRelease && r.plan.Controller.Release.Present:
+		// An abandoned removal may have left a record that it looked for the controller.
+		if err := r.forget(ctx); err != nil {
+			return err
+		}
+		return r.release(ctx)
+	case part == PartRelease:
+		return r.remove(ctx)
+	case part == PartServe:
+		return r.serve(ctx)
+	case part == PartCRDs:
+		return nil // the CRDs are never removed
+	}
+	return fmt.Errorf("controller: unknown part %q; deploy the stack again", part)
+}
+
+func (r *run) crds(ctx context.Context) error {
 	release := r.plan.Controller.CRDs
 	wanted, err := r.wanted(ctx, release, release.Values)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	last, err := r.last(wanted)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	if err := r.refuseUnmanagedCRDs(ctx, last); err != nil {
-		return r.progress, err
+		return err
 	}
 	// An earlier rack of the same name may have left newer ones. Stored objects may need them, and the next plan has them.
 	if last != nil && karpenter.Compare(last.Chart.Metadata.Version, release.Version) > 0 {
@@ -113,10 +113,10 @@ func (r *run) crds(ctx context.Context) (outcome.Progress, error) {
 		}
 	}
 	if err := r.noteCRDs(ctx, wanted.chart.Metadata.Version); err != nil {
-		return r.progress, err
+		return err
 	}
 	if err := r.ensure(ctx, last, wanted); err != nil {
-		return r.progress, err
+		return err
 	}
 	return r.established(ctx, release.Definitions)
 }
@@ -124,57 +124,53 @@ func (r *run) crds(ctx context.Context) (outcome.Progress, error) {
 // noteCRDs records the newest version whose CRDs the cluster may have, before they are installed: if the call is stopped in
 // between, no pass installs older ones.
 func (r *run) noteCRDs(ctx context.Context, version string) error {
-	record, err := r.Versions.Karpenter(ctx, r.plan.Rack)
-	if err != nil || karpenter.Compare(version, record.CRDs) <= 0 {
-		return err
-	}
-	record.CRDs = version
-	return r.Versions.NoteKarpenter(ctx, r.plan.Rack, record)
+	_, err := r.note(ctx, func(record *plan.KarpenterRecord) {
+		if karpenter.Compare(version, record.CRDs) > 0 {
+			record.CRDs = version
+		}
+	})
+	return err
 }
 
 // established waits until the API server serves the CRDs.
-func (r *run) established(ctx context.Context, names []string) (outcome.Progress, error) {
+func (r *run) established(ctx context.Context, names []string) error {
 	for _, name := range names {
 		crd, err := r.client.Get(ctx, k8s.CustomResourceDefinition, "", name)
 		if err != nil {
-			return r.progress, err
+			return err
 		}
 		if crd == nil {
-			return r.progress.NotYet(poll, "CustomResourceDefinition/%s: not there yet", name)
+			return outcome.NotYet(poll, "CustomResourceDefinition/%s: not there yet", name)
 		}
 		if established, note := k8s.Established(crd); !established {
-			return r.progress.NotYet(poll, "%s: %s", k8s.Subject(crd), note)
+			return outcome.NotYet(poll, "%s: %s", k8s.Subject(crd), note)
 		}
 	}
-	return r.progress, nil
+	return nil
 }
 
 // release installs, upgrades or repairs the controller and waits until it works.
-func (r *run) release(ctx context.Context) (outcome.Progress, error) {
+func (r *run) release(ctx context.Context) error {
 	at, err := r.attempt(ctx)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	changing, err := r.changing(ctx, at)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	if changing {
 		return r.change(ctx, at)
 	}
 	wanted, err := r.controller(ctx)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	if err := r.install(ctx, wanted); err != nil {
-		return r.progress, err
+		return err
 	}
-	note, err := r.rollout(ctx)
-	if err != nil {
-		return r.progress, err
-	}
-	if note != "" {
-		return r.progress.NotYet(poll, "%s", note)
+	if err := r.rollout(ctx); err != nil {
+		return err
 	}
 	return r.inForce(ctx)
 }
@@ -235,32 +231,31 @@ func (r *run) install(ctx context.Context, wanted rendered) error {
 	if err := r.ensure(ctx, last, wanted); err != nil {
 		return err
 	}
-	objects, err := wanted.objects()
+	return r.prune(ctx, wanted)
+}
+
+// rollout returns an outcome.Early until the controller's pods are Ready.
+func (r *run) rollout(ctx context.Context) error {
+	deployment, err := r.client.Get(ctx, k8s.Deployment, ownership.Namespace, ownership.ReleaseController)
 	if err != nil {
 		return err
 	}
-	return r.prune(ctx, objects)
-}
-
-// rollout says why the controller's pods are not Ready yet; empty if they are.
-func (r *run) rollout(ctx context.Context) (string, error) {
-	deployment, err := r.client.Get(ctx, k8s.Deployment, ownership.Namespace, ownership.ReleaseController)
-	if err != nil {
-		return "", err
-	}
 	if deployment == nil {
-		return "", fmt.Errorf("release %s: its Deployment is gone right after it was applied; find out what deletes it",
+		return fmt.Errorf("release %s: its Deployment is gone right after it was applied; find out what deletes it",
 			ownership.ReleaseController)
 	}
-	if note, err := r.admitAgain(ctx, deployment); err != nil || note != "" {
-		return note, err
+	if err := r.admitAgain(ctx, deployment); err != nil {
+		return err
 	}
 	rollout, err := k8s.RolloutOf(deployment)
 	if err != nil || rollout.Done {
-		return "", err
+		return err
 	}
 	troubles, err := r.client.PodTroubles(ctx, deployment)
-	return strings.Join(append([]string{k8s.Subject(deployment) + ": " + rollout.Note}, troubles...), "; "), err
+	if err != nil {
+		return err
+	}
+	return outcome.NotYet(poll, "%s", strings.Join(append([]string{k8s.Subject(deployment) + ": " + rollout.Note}, troubles...), "; "))
 }
 
 // replicas returns the plan's replicas if the system nodes span as many zones, otherwise 1. The chart spreads the pods
@@ -310,7 +305,7 @@ func (r *run) ensure(ctx context.Context, last *release.Release, wanted rendered
 		return fmt.Errorf("release %s: compare: %w", name, err)
 	}
 	if change == "" {
-		return repair(ctx, r.client, wanted, &r.progress)
+		return r.repair(ctx, wanted)
 	}
 	if err := r.helm.upgrade(ctx, last, wanted); err != nil {
 		return conflicting(err, "karpenter_version", "write the version of Karpenter that the rack runs")
@@ -321,43 +316,43 @@ func (r *run) ensure(ctx context.Context, last *release.Release, wanted rendered
 
 // remove uninstalls the controller, but only after the last NodeClaim and EC2NodeClass is gone: nothing else cleans up
 // after them.
-func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
+func (r *run) remove(ctx context.Context) error {
 	left, err := r.served(ctx)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	if left != "" {
-		return r.progress.NotYet(poll, "%s still exists: the controller stays until it is gone", left)
+		return outcome.NotYet(poll, "%s still exists: the controller stays until it is gone", left)
 	}
 	if err := r.forget(ctx); err != nil {
-		return r.progress, err
+		return err
 	}
 	whole, err := r.whole()
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	last, err := r.helm.last(whole)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	if last != nil && !r.helm.ours(last) {
-		return r.progress, nil // not ours, so it stays
+		return nil // not ours, so it stays
 	}
 	if last != nil {
 		if err := r.helm.uninstall(ownership.ReleaseController); err != nil {
-			return r.progress, err
+			return err
 		}
 		r.progress.Changed("uninstalled", "release %s", ownership.ReleaseController)
 	}
-	if err := r.prune(ctx, nil); err != nil {
-		return r.progress, err
+	if err := r.prune(ctx, rendered{}); err != nil {
+		return err
 	}
 	pods, err := r.client.List(ctx, k8s.Pod, ownership.Namespace, "app.kubernetes.io/instance="+ownership.ReleaseController)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	if len(pods) > 0 {
-		return r.progress.NotYet(poll, "%s: ending", k8s.Subject(&pods[0]))
+		return outcome.NotYet(poll, "%s: ending", k8s.Subject(&pods[0]))
 	}
 	return r.uninstalled(ctx)
 }

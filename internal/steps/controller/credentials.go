@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
@@ -24,16 +26,16 @@ const again = time.Minute
 
 // admitAgain deletes the controller's pods that were admitted without credentials. A restart keeps a pod's
 // specification, so such a pod would use the node's role and fail for ever. The deletion is recorded in the Deployment
-// first, so that deletions stay rare even if a call is interrupted. It returns a note that names the pods; empty if all
-// have credentials.
-func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructured) (string, error) {
+// first, so that deletions stay rare even if a call is interrupted. It returns an outcome.Early that names the pods, until
+// all have credentials.
+func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructured) error {
 	variable := irsaVariable
 	if r.plan.Infrastructure.PodIdentity {
 		variable = podIdentityVariable
 	}
 	pods, err := r.client.PodsOf(ctx, deployment)
 	if err != nil {
-		return "", err
+		return err
 	}
 	var bare []corev1.Pod
 	var subjects []string
@@ -43,36 +45,31 @@ func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructu
 		}
 	}
 	if len(bare) == 0 {
-		return "", nil
+		return nil
 	}
-	note := strings.Join(subjects, ", ") + ": admitted without " + variable + ", so without credentials"
+	waiting := outcome.NotYet(poll, "%s: admitted without %s, so without credentials", strings.Join(subjects, ", "), variable)
 	last, err := time.Parse(time.RFC3339, deployment.GetAnnotations()[ownership.AnnotationPodsDeleted])
 	if err == nil && r.Now().Before(last.Add(again)) {
-		return note, nil
+		return waiting
 	}
 	now := r.Now().UTC().Format(time.RFC3339)
 	if err := r.client.Annotate(ctx, k8s.Deployment, deployment, ownership.AnnotationPodsDeleted, now); err != nil {
-		return "", err
+		return err
 	}
 	for i := range bare {
 		if err := r.client.DeletePod(ctx, &bare[i]); err != nil {
-			return "", err
+			return err
 		}
 		r.progress.Changed("deleted", "%s", subjects[i])
 	}
 	r.progress.Happened("karpenter_enabled", "Pods of Karpenter's controller were admitted before EKS gave them credentials (%s "+
 		"is missing), and were deleted so that others take their place: %s; if it happens again, look whether something replaces "+
 		"the add-on eks-pod-identity-agent or, for IRSA, the annotation of the service account", variable, strings.Join(subjects, ", "))
-	return note, nil
+	return waiting
 }
 
 func hasVariable(pod *corev1.Pod, name string) bool {
-	for _, container := range pod.Spec.Containers {
-		for _, variable := range container.Env {
-			if variable.Name == name {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(pod.Spec.Containers, func(container corev1.Container) bool {
+		return slices.ContainsFunc(container.Env, func(variable corev1.EnvVar) bool { return variable.Name == name })
+	})
 }

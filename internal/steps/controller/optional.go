@@ -41,11 +41,15 @@ func (r *run) told(ctx context.Context, release plan.Release) (*common.Capabilit
 // optional are the kinds of which the chart's values choose whether there is an object, or its name.
 var optional = []k8s.Kind{k8s.PodDisruptionBudget, k8s.ServiceMonitor}
 
-// prune deletes the release's objects of these kinds that are not among the wanted ones. Helm does not, because it sees of
+// prune deletes the release's objects of these kinds that the wanted one does not have. Helm does not, because it sees of
 // an earlier revision only the objects of the wanted one.
-func (r *run) prune(ctx context.Context, wanted []plan.Object) error {
+func (r *run) prune(ctx context.Context, wanted rendered) error {
+	objects, err := wanted.objects()
+	if err != nil {
+		return err
+	}
 	keep := map[string]bool{}
-	for _, object := range wanted {
+	for _, object := range objects {
 		keep[k8s.Subject(&unstructured.Unstructured{Object: object})] = true
 	}
 	ours := ownership.TagRack + "=" + r.plan.Rack + ",app.kubernetes.io/instance=" + ownership.ReleaseController

@@ -12,16 +12,16 @@ import (
 
 // plugin installs the NVIDIA device plugin, or removes it if it is ours. It does not wait for pods: there may be no GPU
 // node yet, and a later one gets its pod when it joins.
-func (r *run) plugin(ctx context.Context) (outcome.Progress, error) {
+func (r *run) plugin(ctx context.Context) error {
 	if r.plan.Controller.DevicePlugin == nil {
-		return r.progress, r.removePlugin(ctx)
+		return r.removePlugin(ctx)
 	}
 	if err := refusals.UnmanagedDevicePlugin(ctx, r.client, r.plan.Rack); err != nil {
-		return r.progress, err
+		return err
 	}
 	applied, err := r.client.Apply(ctx, r.plan.Rack, r.plan.Controller.DevicePlugin)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	if applied.Changed() {
 		r.progress.Changed(applied.Action, "%s", applied.Subject)
@@ -32,9 +32,9 @@ func (r *run) plugin(ctx context.Context) (outcome.Progress, error) {
 			applied.Subject, strings.Join(applied.Contested, ", "))
 	}
 	if applied.Action == k8s.Terminating {
-		return r.progress.NotYet(poll, "%s: an earlier one of this name is being deleted", applied.Subject)
+		return outcome.NotYet(poll, "%s: an earlier one of this name is being deleted", applied.Subject)
 	}
-	return r.progress, nil
+	return nil
 }
 
 func (r *run) removePlugin(ctx context.Context) error {

@@ -2,14 +2,18 @@ package controller
 
 import (
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 
+	"github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
@@ -60,4 +64,33 @@ func renderFor(capabilities *common.Capabilities, name, version string, values m
 	}
 	r.manifest = text.String()
 	return r, nil
+}
+
+// load reads a chart of a version from the catalogue.
+func load(name, version string) (*chart.Chart, error) {
+	release, err := karpenter.Find(version)
+	if err != nil {
+		return nil, fmt.Errorf("chart %s: %w", name, err)
+	}
+	embedded, err := release.Chart(name)
+	if err != nil {
+		return nil, fmt.Errorf("chart %s: %w", name, err)
+	}
+	var files []*archive.BufferedFile
+	err = fs.WalkDir(embedded, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(embedded, path)
+		files = append(files, &archive.BufferedFile{Name: path, Data: data})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("chart %s: read: %w", name, err)
+	}
+	loaded, err := loader.LoadFiles(files)
+	if err != nil {
+		return nil, fmt.Errorf("chart %s: load: %w", name, err)
+	}
+	return loaded, nil
 }

@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -18,21 +17,21 @@ import (
 // repair restores the objects of a release that are missing or were changed. It applies what the chart renders, not
 // what the cluster has recorded, with the field manager that Helm used. It writes no revision, and nothing at all if
 // nothing differs.
-func repair(ctx context.Context, client *k8s.Client, r rendered, progress *outcome.Progress) error {
-	objects, err := r.objects()
+func (r *run) repair(ctx context.Context, wanted rendered) error {
+	objects, err := wanted.objects()
 	if err != nil {
 		return err
 	}
 	for _, object := range objects {
-		applied, err := client.ApplyUnlabelled(ctx, object)
+		applied, err := r.client.ApplyUnlabelled(ctx, object)
 		if err != nil {
-			return fmt.Errorf("release %s: repair: %w", r.name, err)
+			return fmt.Errorf("release %s: repair: %w", wanted.name, err)
 		}
 		if applied.Changed() {
-			progress.Changed("repaired", "%s", applied.Subject)
+			r.progress.Changed("repaired", "%s", applied.Subject)
 		}
 		if len(applied.Contested) > 0 {
-			progress.Happened("karpenter_enabled", "%s was changed by somebody else (%s) and is set back; stop that change, or it "+
+			r.progress.Happened("karpenter_enabled", "%s was changed by somebody else (%s) and is set back; stop that change, or it "+
 				"will come and go with every pass.",
 				applied.Subject, applied.Contested[0])
 		}
@@ -58,19 +57,17 @@ func (r rendered) objects() ([]plan.Object, error) {
 		if !ok {
 			continue // an empty document
 		}
-		mark(meta, "labels", map[string]string{"app.kubernetes.io/managed-by": "Helm"})
-		mark(meta, "annotations", map[string]string{"meta.helm.sh/release-name": r.name, "meta.helm.sh/release-namespace": ownership.Namespace})
+		mark(meta, "labels", map[string]any{"app.kubernetes.io/managed-by": "Helm"})
+		mark(meta, "annotations", map[string]any{"meta.helm.sh/release-name": r.name, "meta.helm.sh/release-namespace": ownership.Namespace})
 		objects = append(objects, object)
 	}
 }
 
-func mark(meta map[string]any, field string, marks map[string]string) {
+func mark(meta map[string]any, field string, marks map[string]any) {
 	values, ok := meta[field].(map[string]any)
 	if !ok {
 		values = map[string]any{}
 		meta[field] = values
 	}
-	for key, value := range marks {
-		values[key] = value
-	}
+	maps.Copy(values, marks)
 }

@@ -23,55 +23,52 @@ const (
 
 // serve keeps a controller working while nodes drain and EC2NodeClasses are cleaned up. It restores the release, or
 // objects of it that were scaled down or deleted. If a controller has nothing left to do, it changes nothing.
-func (r *run) serve(ctx context.Context) (outcome.Progress, error) {
+func (r *run) serve(ctx context.Context) error {
 	left, err := r.served(ctx)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	if left == "" {
-		return r.progress, r.forget(ctx)
+		return r.forget(ctx)
 	}
-	note, trouble := r.revive(ctx)
-	if trouble == nil && note == "" {
-		return r.progress, r.forget(ctx)
+	trouble := r.revive(ctx)
+	if trouble == nil {
+		return r.forget(ctx)
 	}
 	// An error would end the pass, and an error in every pass would keep the removal from its fallback. So it is waited
 	// out like a controller that is not ready.
-	if trouble != nil {
-		note = trouble.Error()
-	}
 	since, err := r.since(ctx)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	if hopeless := errors.As(trouble, new(*outcome.Rejected)); !hopeless && r.Now().Before(since.Add(patience)) {
-		return r.progress.NotYet(poll, "%s", note)
+		return outcome.NotYet(poll, "%v", trouble)
 	}
-	r.progress.Happened("karpenter_enabled", "Karpenter's controller does not get ready (%s). The removal goes on without it: "+
+	r.progress.Happened("karpenter_enabled", "Karpenter's controller does not get ready (%v). The removal goes on without it: "+
 		"what has not ended two minutes after the drain window, Sawhorse ends through EC2. Look at the controller's log for the "+
-		"cause.", note)
-	return r.progress, nil
+		"cause.", trouble)
+	return nil
 }
 
-// revive restores the controller and says why its pods are not Ready yet. A deployed release of the plan's version is only
-// repaired, whatever its values: a removal is no time for a new revision.
-func (r *run) revive(ctx context.Context) (string, error) {
+// revive restores the controller, and returns an outcome.Early until its pods are Ready. A deployed release of the plan's
+// version is only repaired, whatever its values: a removal is no time for a new revision.
+func (r *run) revive(ctx context.Context) error {
 	wanted, err := r.controller(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
 	last, err := r.helm.last(wanted)
 	if err != nil {
-		return "", err
+		return err
 	}
 	deployed := last != nil && r.helm.ours(last) && last.Info.Status == common.StatusDeployed
 	if deployed && last.Chart.Metadata.Version == wanted.chart.Metadata.Version {
-		err = repair(ctx, r.client, wanted, &r.progress)
+		err = r.repair(ctx, wanted)
 	} else {
 		err = r.install(ctx, wanted)
 	}
 	if err != nil {
-		return "", err
+		return err
 	}
 	return r.rollout(ctx)
 }

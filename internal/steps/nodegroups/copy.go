@@ -18,45 +18,44 @@ import (
 )
 
 // copies creates an on-demand copy of each SPOT system group, and waits until the copies' nodes are Ready.
-func (n *Step) copies(ctx context.Context, p *plan.Plan) (outcome.Progress, error) {
-	var progress outcome.Progress
+func (n *run) copies(ctx context.Context) error {
 	var waiting []string
-	for _, r := range p.Nodegroups.Replaced {
-		live, err := n.group(ctx, p, r.Copy)
+	for _, r := range n.plan.Nodegroups.Replaced {
+		live, err := n.group(ctx, r.Copy)
 		if err != nil {
-			return progress, err
+			return err
 		}
 		note := ""
 		if live == nil {
-			note, err = n.create(ctx, p, r, &progress)
+			note, err = n.create(ctx, r)
 		} else {
-			note, err = n.made(ctx, p, r, live)
+			note, err = n.made(ctx, r, live)
 		}
 		if err != nil {
-			return progress, err
+			return err
 		}
 		if note != "" {
 			waiting = append(waiting, note)
 		}
 	}
 	if len(waiting) > 0 {
-		return progress.NotYet(poll, "%s", strings.Join(waiting, "; "))
+		return outcome.NotYet(poll, "%s", strings.Join(waiting, "; "))
 	}
-	return progress, nil
+	return nil
 }
 
 // create asks EKS for a copy and returns what to wait for.
-func (n *Step) create(ctx context.Context, p *plan.Plan, r plan.Replacement, progress *outcome.Progress) (string, error) {
-	old, err := n.group(ctx, p, r.Group)
+func (n *run) create(ctx context.Context, r plan.Replacement) (string, error) {
+	old, err := n.group(ctx, r.Group)
 	if err != nil || old == nil {
 		return "", err // deleted since the plan was made: the next plan does not list it
 	}
-	cluster, err := n.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &p.Cluster.Name})
+	cluster, err := n.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &n.plan.Cluster.Name})
 	if err != nil {
-		return "", fmt.Errorf("cluster %s: describe: %w", p.Cluster.Name, err)
+		return "", fmt.Errorf("cluster %s: describe: %w", n.plan.Cluster.Name, err)
 	}
 	wanted := onDemand(old, cluster.Cluster)
-	wanted.ClusterName, wanted.NodegroupName = &p.Cluster.Name, &r.Copy
+	wanted.ClusterName, wanted.NodegroupName = &n.plan.Cluster.Name, &r.Copy
 	maps.Copy(wanted.Tags, r.Tags)
 	_, err = n.EKS.CreateNodegroup(ctx, wanted)
 	if errors.As(err, new(*types.ResourceInUseException)) {
@@ -65,7 +64,7 @@ func (n *Step) create(ctx context.Context, p *plan.Plan, r plan.Replacement, pro
 	if err != nil {
 		return "", fmt.Errorf("node group %s: create as a copy of %s: %w", r.Copy, r.Group, err)
 	}
-	progress.Changed("created as an on-demand copy of "+r.Group, "node group %s", r.Copy)
+	n.progress.Changed("created as an on-demand copy of "+r.Group, "node group %s", r.Copy)
 	return "EKS creates node group " + r.Copy, nil
 }
 
@@ -102,10 +101,10 @@ func onDemand(old *types.Nodegroup, cluster *types.Cluster) *eks.CreateNodegroup
 }
 
 // made checks an existing copy and returns what to wait for, if anything.
-func (n *Step) made(ctx context.Context, p *plan.Plan, r plan.Replacement, live *types.Nodegroup) (string, error) {
+func (n *run) made(ctx context.Context, r plan.Replacement, live *types.Nodegroup) (string, error) {
 	for _, key := range []string{ownership.TagRack, ownership.TagCluster, ownership.TagReplaces} {
 		if live.Tags[key] != r.Tags[key] {
-			return "", outcome.Reject("system_node_groups", "%s", plan.NotOurCopy(p.Rack, r))
+			return "", outcome.Reject("system_node_groups", "%s", plan.NotOurCopy(n.plan.Rack, r))
 		}
 	}
 	switch live.Status {
@@ -118,18 +117,17 @@ func (n *Step) made(ctx context.Context, p *plan.Plan, r plan.Replacement, live 
 		return "", fmt.Errorf("node group %s: it is %s and was to take the place of %s; the first pass after it has gone makes it again",
 			r.Copy, live.Status, r.Group)
 	}
-	client, err := n.Connect(ctx, p.Cluster)
-	if err != nil {
+	if err := n.connect(ctx); err != nil {
 		return "", err
 	}
-	return takesPods(ctx, client, live)
+	return n.takesPods(ctx, live)
 }
 
 // takesPods returns why a group's nodes cannot take the rack's pods yet; empty if they can. All nodes must be Ready and
 // carry the system label.
-func takesPods(ctx context.Context, client *k8s.Client, group *types.Nodegroup) (string, error) {
+func (n *run) takesPods(ctx context.Context, group *types.Nodegroup) (string, error) {
 	name, wanted := *group.NodegroupName, size(group).Desired
-	nodes, err := client.List(ctx, k8s.Node, "", ownership.LabelNodeGroup+"="+name+","+ownership.LabelSystemNode+"=true")
+	nodes, err := n.client.List(ctx, k8s.Node, "", ownership.LabelNodeGroup+"="+name+","+ownership.LabelSystemNode+"=true")
 	if err != nil {
 		return "", err
 	}

@@ -46,43 +46,59 @@ const poll = 3 * time.Second
 
 // Run does one part of the step.
 func (n *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
-	progress, err := n.do(ctx, p, part)
+	run := &run{Step: n, plan: p}
+	err := run.do(ctx, part)
 	if k8s.IsConflict(err) {
 		// Another writer, such as a kubelet, wrote the object between our read and our write.
-		return progress.NotYet(poll, "%v", err)
+		err = outcome.NotYet(poll, "%v", err)
 	}
-	return progress, err
+	return run.progress.Until(err)
 }
 
-func (n *Step) do(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
+// run is one call of the step.
+type run struct {
+	*Step
+	plan *plan.Plan
+	// client is nil until a part has called connect.
+	client   *k8s.Client
+	progress outcome.Progress
+}
+
+func (n *run) do(ctx context.Context, part string) (err error) {
 	switch part {
 	case "labels":
-		return n.labels(ctx, p)
+		return n.labels(ctx)
 	case "copy":
-		return n.copies(ctx, p)
+		return n.copies(ctx)
 	case "build":
-		return n.build(ctx, p)
+		return n.build(ctx)
 	case "retire":
-		return n.retire(ctx, p)
+		return n.retire(ctx)
 	case "keep":
-		return n.keep(ctx, p)
+		return n.keep(ctx)
 	case "placement":
-		return n.Placement(ctx, p, part)
+		n.progress, err = n.Placement(ctx, n.plan, part)
+		return err
 	case "fit", "capacity":
-		return n.Capacity(ctx, p, part)
+		n.progress, err = n.Capacity(ctx, n.plan, part)
+		return err
 	default:
-		return outcome.Progress{}, fmt.Errorf("step nodegroups has no part %q; deploy the stack again", part)
+		return fmt.Errorf("step nodegroups has no part %q; deploy the stack again", part)
 	}
+}
+
+func (n *run) connect(ctx context.Context) (err error) {
+	n.client, err = n.Connect(ctx, n.plan.Cluster)
+	return err
 }
 
 // labels sets the system label on the system groups. EKS copies it to their nodes.
-func (n *Step) labels(ctx context.Context, p *plan.Plan) (outcome.Progress, error) {
-	var progress outcome.Progress
+func (n *run) labels(ctx context.Context) error {
 	waiting := ""
-	for _, name := range p.Nodegroups.System {
-		group, err := n.group(ctx, p, name)
+	for _, name := range n.plan.Nodegroups.System {
+		group, err := n.group(ctx, name)
 		if err != nil {
-			return progress, err
+			return err
 		}
 		if group == nil {
 			continue // deleted since the plan was made: the next plan does not list it
@@ -94,25 +110,25 @@ func (n *Step) labels(ctx context.Context, p *plan.Plan) (outcome.Progress, erro
 			continue
 		}
 		waiting = name
-		changed, err := n.update(ctx, p, name, &eks.UpdateNodegroupConfigInput{
+		changed, err := n.update(ctx, name, &eks.UpdateNodegroupConfigInput{
 			Labels: &types.UpdateLabelsPayload{AddOrUpdateLabels: map[string]string{ownership.LabelSystemNode: "true"}},
 		})
 		if err != nil {
-			return progress, err
+			return err
 		}
 		if changed {
-			progress.Changed("labelled "+ownership.LabelSystemNode+"=true", "node group %s", name)
+			n.progress.Changed("labelled "+ownership.LabelSystemNode+"=true", "node group %s", name)
 		}
 	}
 	if waiting != "" {
-		return progress.NotYet(poll, "EKS updates node group %s", waiting)
+		return outcome.NotYet(poll, "EKS updates node group %s", waiting)
 	}
-	return progress, nil
+	return nil
 }
 
 // group returns a node group; nil if there is none of that name.
-func (n *Step) group(ctx context.Context, p *plan.Plan, name string) (*types.Nodegroup, error) {
-	out, err := n.EKS.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: &p.Cluster.Name, NodegroupName: &name})
+func (n *run) group(ctx context.Context, name string) (*types.Nodegroup, error) {
+	out, err := n.EKS.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: &n.plan.Cluster.Name, NodegroupName: &name})
 	if errors.As(err, new(*types.ResourceNotFoundException)) {
 		return nil, nil
 	}
@@ -123,8 +139,8 @@ func (n *Step) group(ctx context.Context, p *plan.Plan, name string) (*types.Nod
 }
 
 // update asks EKS to change a group. It returns false while another update of the group is under way.
-func (n *Step) update(ctx context.Context, p *plan.Plan, name string, input *eks.UpdateNodegroupConfigInput) (bool, error) {
-	input.ClusterName, input.NodegroupName = &p.Cluster.Name, &name
+func (n *run) update(ctx context.Context, name string, input *eks.UpdateNodegroupConfigInput) (bool, error) {
+	input.ClusterName, input.NodegroupName = &n.plan.Cluster.Name, &name
 	_, err := n.EKS.UpdateNodegroupConfig(ctx, input)
 	if errors.As(err, new(*types.ResourceInUseException)) {
 		return false, nil

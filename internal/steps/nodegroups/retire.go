@@ -25,75 +25,74 @@ const (
 )
 
 // retire drains and deletes the SPOT groups that have a copy, one after the other.
-func (n *Step) retire(ctx context.Context, p *plan.Plan) (outcome.Progress, error) {
-	var progress outcome.Progress
-	client, err := n.Connect(ctx, p.Cluster)
-	if err != nil {
-		return progress, err
+func (n *run) retire(ctx context.Context) error {
+	if err := n.connect(ctx); err != nil {
+		return err
 	}
-	for _, r := range p.Nodegroups.Replaced {
-		waiting, err := n.replace(ctx, p, r, client, &progress)
-		if err != nil {
-			return progress, err
-		}
-		if waiting != "" {
-			return progress.NotYet(poll, "%s", waiting)
+	for _, r := range n.plan.Nodegroups.Replaced {
+		if err := n.replace(ctx, r); err != nil {
+			return err
 		}
 	}
-	return progress, nil
+	return nil
 }
 
-// replace does the next thing towards a group's deletion and returns what to wait for, if anything.
-func (n *Step) replace(ctx context.Context, p *plan.Plan, r plan.Replacement, client *k8s.Client,
-	progress *outcome.Progress) (string, error) {
-	old, err := n.group(ctx, p, r.Group)
+// replace does the next thing towards a group's deletion. It returns an outcome.Early until the group is deleted.
+func (n *run) replace(ctx context.Context, r plan.Replacement) error {
+	old, err := n.group(ctx, r.Group)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if old == nil || old.CapacityType != types.CapacityTypesSpot { // deleted, or created again since with on-demand capacity
-		return "", n.forget(ctx, p, r)
+		return n.forget(ctx, r)
 	}
 	if old.Status == types.NodegroupStatusDeleting {
-		return "EKS deletes node group " + r.Group, nil
+		return outcome.NotYet(poll, "EKS deletes node group %s", r.Group)
 	}
 	// The copy was ready in the part "copy". It is checked again, because the drain cannot be undone.
-	copied, err := n.group(ctx, p, r.Copy)
+	copied, err := n.group(ctx, r.Copy)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if copied == nil {
-		return "", fmt.Errorf("node group %s: drain: its copy %s has been deleted; the next pass makes it again", r.Group, r.Copy)
+		return fmt.Errorf("node group %s: drain: its copy %s has been deleted; the next pass makes it again", r.Group, r.Copy)
 	}
-	if waiting, err := n.made(ctx, p, r, copied); err != nil || waiting != "" {
-		return waiting, err
+	waiting, err := n.made(ctx, r, copied)
+	if err != nil {
+		return err
+	}
+	if waiting != "" {
+		return outcome.NotYet(poll, "%s", waiting)
 	}
 	if old.Status == types.NodegroupStatusDeleteFailed {
-		_, err := n.delete(ctx, p, r, nil, progress) // once per pass
-		return "", errors.Join(fmt.Errorf("node group %s: delete: EKS gave up: %s; correct that, the next pass goes on",
+		_, err := n.delete(ctx, r, nil) // once per pass
+		return errors.Join(fmt.Errorf("node group %s: delete: EKS gave up: %s; correct that, the next pass goes on",
 			r.Group, health(old)), err)
 	}
-	left, over, err := n.drain(ctx, p, r, old, client, progress)
+	left, over, err := n.drain(ctx, r, old)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if len(left) > 0 && !over {
-		return fmt.Sprintf("%d pods leave the nodes of node group %s: %s", len(left), r.Group, some(left)), nil
+		return outcome.NotYet(poll, "%d pods leave the nodes of node group %s: %s", len(left), r.Group, some(left))
 	}
-	return n.delete(ctx, p, r, left, progress)
+	if waiting, err = n.delete(ctx, r, left); err != nil {
+		return err
+	}
+	return outcome.NotYet(poll, "%s", waiting)
 }
 
 // drain cordons a group's nodes and evicts some of their pods with each call. left are the pods that remain; over
 // reports whether their time is up.
-func (n *Step) drain(ctx context.Context, p *plan.Plan, r plan.Replacement, old *types.Nodegroup, client *k8s.Client,
-	progress *outcome.Progress) (left []string, over bool, err error) {
-	since, err := n.since(ctx, p, r, old)
+func (n *run) drain(ctx context.Context, r plan.Replacement, old *types.Nodegroup) (left []string, over bool, err error) {
+	since, err := n.since(ctx, r, old)
 	if err != nil {
 		return nil, false, err
 	}
-	if err := n.cordon(ctx, p, client, r.Group, true, progress); err != nil {
+	if err := n.cordon(ctx, r.Group, true); err != nil {
 		return nil, false, err
 	}
-	pods, err := podsOn(ctx, client, r.Group)
+	pods, err := n.podsOn(ctx, r.Group)
 	if err != nil {
 		return nil, false, err
 	}
@@ -104,7 +103,7 @@ func (n *Step) drain(ctx context.Context, p *plan.Plan, r plan.Replacement, old 
 			continue
 		}
 		tried++
-		gone, err := client.Evict(ctx, &pods[i])
+		gone, err := n.client.Evict(ctx, &pods[i])
 		if err != nil {
 			return nil, false, err
 		}
@@ -113,15 +112,15 @@ func (n *Step) drain(ctx context.Context, p *plan.Plan, r plan.Replacement, old 
 		}
 	}
 	if evicted > 0 {
-		progress.Changed(fmt.Sprintf("evicted %d pods", evicted), "node group %s", r.Group)
+		n.progress.Changed(fmt.Sprintf("evicted %d pods", evicted), "node group %s", r.Group)
 	}
 	return left, n.Now().Sub(since) >= n.Drain, nil
 }
 
 // since returns when the drain of a group began. The first call records it, so that the drain's time is counted across
 // passes. A record from before the group's creation belongs to an earlier group of the same name.
-func (n *Step) since(ctx context.Context, p *plan.Plan, r plan.Replacement, old *types.Nodegroup) (time.Time, error) {
-	kept, ok, err := n.Checkpoints.Get(ctx, p.Rack, drained(r))
+func (n *run) since(ctx context.Context, r plan.Replacement, old *types.Nodegroup) (time.Time, error) {
+	kept, ok, err := n.Checkpoints.Get(ctx, n.plan.Rack, drained(r))
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -133,25 +132,24 @@ func (n *Step) since(ctx context.Context, p *plan.Plan, r plan.Replacement, old 
 		if old.CreatedAt == nil || !began.Before(*old.CreatedAt) {
 			return began, nil
 		}
-		if err := n.forget(ctx, p, r); err != nil {
+		if err := n.forget(ctx, r); err != nil {
 			return began, err
 		}
 	}
 	now := n.Now().UTC().Truncate(time.Second)
-	return now, n.Checkpoints.Keep(ctx, p.Rack, drained(r), []byte(now.Format(time.RFC3339)))
+	return now, n.Checkpoints.Keep(ctx, n.plan.Rack, drained(r), []byte(now.Format(time.RFC3339)))
 }
 
 func drained(r plan.Replacement) string { return "drain/" + r.Group }
 
 // forget deletes the record of a drain.
-func (n *Step) forget(ctx context.Context, p *plan.Plan, r plan.Replacement) error {
-	return outcome.ForgetKept(ctx, n.Checkpoints, p.Rack, drained(r))
+func (n *run) forget(ctx context.Context, r plan.Replacement) error {
+	return outcome.ForgetKept(ctx, n.Checkpoints, n.plan.Rack, drained(r))
 }
 
 // delete asks EKS to delete a group with the pods that are left on its nodes, and returns what to wait for.
-func (n *Step) delete(ctx context.Context, p *plan.Plan, r plan.Replacement, left []string,
-	progress *outcome.Progress) (string, error) {
-	_, err := n.EKS.DeleteNodegroup(ctx, &eks.DeleteNodegroupInput{ClusterName: &p.Cluster.Name, NodegroupName: &r.Group})
+func (n *run) delete(ctx context.Context, r plan.Replacement, left []string) (string, error) {
+	_, err := n.EKS.DeleteNodegroup(ctx, &eks.DeleteNodegroupInput{ClusterName: &n.plan.Cluster.Name, NodegroupName: &r.Group})
 	switch {
 	case errors.As(err, new(*types.ResourceNotFoundException)):
 		return "node group " + r.Group + " has gone", nil
@@ -160,9 +158,9 @@ func (n *Step) delete(ctx context.Context, p *plan.Plan, r plan.Replacement, lef
 	case err != nil:
 		return "", fmt.Errorf("node group %s: delete: %w", r.Group, err)
 	}
-	progress.Changed("deleted, "+r.Copy+" has taken its place", "node group %s", r.Group)
+	n.progress.Changed("deleted, "+r.Copy+" has taken its place", "node group %s", r.Group)
 	if len(left) > 0 {
-		progress.Happened("system_node_groups",
+		n.progress.Happened("system_node_groups",
 			"%d pods did not leave the nodes of node group %s within %s: %s; "+
 				"the group is deleted all the same, and EKS ends them after some minutes; "+
 				"look at their PodDisruptionBudgets", len(left), r.Group, n.Drain, some(left))
@@ -171,27 +169,25 @@ func (n *Step) delete(ctx context.Context, p *plan.Plan, r plan.Replacement, lef
 }
 
 // keep uncordons the nodes of SPOT groups that still exist, because Karpenter was turned off before they were deleted.
-func (n *Step) keep(ctx context.Context, p *plan.Plan) (outcome.Progress, error) {
-	var progress outcome.Progress
-	client, err := n.Connect(ctx, p.Cluster)
-	if err != nil {
-		return progress, err
+func (n *run) keep(ctx context.Context) error {
+	if err := n.connect(ctx); err != nil {
+		return err
 	}
-	for _, r := range p.Nodegroups.Replaced {
-		old, err := n.group(ctx, p, r.Group)
+	for _, r := range n.plan.Nodegroups.Replaced {
+		old, err := n.group(ctx, r.Group)
 		if err != nil {
-			return progress, err
+			return err
 		}
 		if old != nil && old.Status != types.NodegroupStatusDeleting {
-			if err := n.cordon(ctx, p, client, r.Group, false, &progress); err != nil {
-				return progress, err
+			if err := n.cordon(ctx, r.Group, false); err != nil {
+				return err
 			}
 		}
-		if err := n.forget(ctx, p, r); err != nil {
-			return progress, err
+		if err := n.forget(ctx, r); err != nil {
+			return err
 		}
 	}
-	return progress, nil
+	return nil
 }
 
 // takes reports whether a node is Ready and schedulable.
@@ -205,8 +201,8 @@ func takes(node *unstructured.Unstructured) bool {
 
 // podsOn returns the pods that would be lost with a group's nodes. It leaves out finished pods, pods of DaemonSets and
 // static pods.
-func podsOn(ctx context.Context, client *k8s.Client, group string) ([]unstructured.Unstructured, error) {
-	nodes, err := client.List(ctx, k8s.Node, "", ownership.LabelNodeGroup+"="+group)
+func (n *run) podsOn(ctx context.Context, group string) ([]unstructured.Unstructured, error) {
+	nodes, err := n.client.List(ctx, k8s.Node, "", ownership.LabelNodeGroup+"="+group)
 	if err != nil || len(nodes) == 0 {
 		return nil, err
 	}
@@ -215,7 +211,7 @@ func podsOn(ctx context.Context, client *k8s.Client, group string) ([]unstructur
 		on[node.GetName()] = true
 	}
 	var lost []unstructured.Unstructured
-	err = client.Each(ctx, k8s.Pod, "", "", func(pod *unstructured.Unstructured) error {
+	err = n.client.Each(ctx, k8s.Pod, "", "", func(pod *unstructured.Unstructured) error {
 		node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
 		phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
 		_, mirror := pod.GetAnnotations()["kubernetes.io/config.mirror"]

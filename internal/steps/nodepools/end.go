@@ -9,18 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // end does what Karpenter has not done: it terminates the instances of the rack's pools and, once their end is
-// confirmed, removes their Nodes and NodeClaims. It returns what to wait for; empty if nothing is left.
-func (r *run) end(ctx context.Context, claims []unstructured.Unstructured) (string, error) {
-	if note, err := r.endInstances(ctx, claims); err != nil || note != "" {
-		return note, err
+// confirmed, removes their Nodes and NodeClaims. It returns an outcome.Early until nothing is left.
+func (r *run) end(ctx context.Context, claims []unstructured.Unstructured) error {
+	if err := r.endInstances(ctx, claims); err != nil {
+		return err
 	}
 	nodes, err := r.nodes(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
 	var ids []string
 	for i := range claims {
@@ -32,19 +33,19 @@ func (r *run) end(ctx context.Context, claims []unstructured.Unstructured) (stri
 	ids = slices.DeleteFunc(union(ids, nil), func(id string) bool { return id == "" })
 	running, err := r.running(ctx, ids)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if err := r.endNodes(ctx, nodes, running); err != nil {
-		return "", err
+		return err
 	}
 	return r.endClaims(ctx, claims, running)
 }
 
 // endInstances terminates running instances and waits until all have ended.
-func (r *run) endInstances(ctx context.Context, claims []unstructured.Unstructured) (string, error) {
+func (r *run) endInstances(ctx context.Context, claims []unstructured.Unstructured) error {
 	list, err := r.instances(ctx)
 	if err != nil || len(list) == 0 {
-		return "", err
+		return err
 	}
 	owner := map[string]string{}
 	for i := range claims {
@@ -62,9 +63,12 @@ func (r *run) endInstances(ctx context.Context, claims []unstructured.Unstructur
 		}
 	}
 	if err := r.force(ctx, add); err != nil {
-		return "", err
+		return err
 	}
-	return fmt.Sprintf("%d instance(s) ending: %s", len(ids), some(ids)), r.terminate(ctx, todo)
+	if err := r.terminate(ctx, todo); err != nil {
+		return err
+	}
+	return outcome.NotYet(poll, "%d instance(s) ending: %s", len(ids), some(ids))
 }
 
 // nodes returns the Node objects of the rack's pools without their large fields: there may be thousands.
@@ -103,7 +107,7 @@ func (r *run) endNodes(ctx context.Context, nodes []unstructured.Unstructured, r
 
 // endClaims removes the NodeClaims whose instance has ended. If an instance still runs without Karpenter's tags, its
 // NodeClaim is the last record of it. So that NodeClaim stays, and the operator decides: restore the tags, or force.
-func (r *run) endClaims(ctx context.Context, claims []unstructured.Unstructured, running map[string]bool) (string, error) {
+func (r *run) endClaims(ctx context.Context, claims []unstructured.Unstructured, running map[string]bool) error {
 	var strays []string
 	var done []unstructured.Unstructured
 	for i := range claims {
@@ -117,22 +121,22 @@ func (r *run) endClaims(ctx context.Context, claims []unstructured.Unstructured,
 	}
 	if r.plan.Force {
 		if err := r.force(ctx, forced{Left: strays}); err != nil {
-			return "", err
+			return err
 		}
 	}
 	if err := r.removeFinalizers(ctx, k8s.NodeClaim, done, ownership.TerminationFinalizer); err != nil {
-		return "", err
+		return err
 	}
 	switch {
 	case len(done) > 0:
-		return fmt.Sprintf("%d NodeClaim(s) being let go: %s", len(done), remaining(done)), nil
+		return outcome.NotYet(poll, "%d NodeClaim(s) being let go: %s", len(done), remaining(done))
 	case len(strays) > 0:
-		return fmt.Sprintf("instances run that do not carry both of Karpenter's tags %s and %s=%s, so Sawhorse does not end them: %s; "+
+		return outcome.NotYet(poll, "instances run that do not carry both of Karpenter's tags %s and %s=%s, so Sawhorse does not end them: %s; "+
 			"look whose they are (a NodeClaim can name any instance): give the rack's own their tags back and Sawhorse ends them, "+
 			"or send Rack Reconcile Requested with \"force\": true to leave them running",
-			ownership.LabelPool, ownership.TagEKSCluster, r.plan.Cluster.Name, strings.Join(strays, ", ")), nil
+			ownership.LabelPool, ownership.TagEKSCluster, r.plan.Cluster.Name, strings.Join(strays, ", "))
 	default:
-		return "", nil
+		return nil
 	}
 }
 

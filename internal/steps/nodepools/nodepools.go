@@ -33,28 +33,7 @@ const partFreeze = "freeze"
 // Run applies the plan's NodePools or removes them.
 func (s *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
 	run := &run{Step: s, plan: p}
-	var err error
-	run.client, err = s.Connect(ctx, p.Cluster)
-	switch {
-	case p.Cluster.Gone && errors.Is(err, k8s.ErrGone):
-		return run.abandon(ctx)
-	case err != nil:
-		return outcome.Progress{}, err
-	case p.Cluster.Gone: // a cluster of the same name was created since, and its instances have the same tags
-		return outcome.Progress{}, fmt.Errorf("cluster %s: it was gone when the plan was made, and EKS has it now, "+
-			"so its instances are not ended; send Rack Reconcile Requested, and the next pass makes a new plan", p.Cluster.Name)
-	}
-	switch {
-	case part == partFreeze:
-		return run.freeze(ctx)
-	case len(p.NodePools.Objects) > 0:
-		return run.apply(ctx)
-	}
-	progress, err := run.remove(ctx)
-	if k8s.IsConflict(err) {
-		return run.progress.NotYet(poll, "%v", err) // the object was written between our read and our write
-	}
-	return progress, err
+	return run.progress.Until(run.bring(ctx, part))
 }
 
 // run is one call of the step.
@@ -67,23 +46,46 @@ type run struct {
 	progress outcome.Progress
 }
 
-func (r *run) apply(ctx context.Context) (outcome.Progress, error) {
+func (r *run) bring(ctx context.Context, part string) error {
+	var err error
+	r.client, err = r.Connect(ctx, r.plan.Cluster)
+	switch {
+	case r.plan.Cluster.Gone && errors.Is(err, k8s.ErrGone):
+		return r.abandon(ctx)
+	case err != nil:
+		return err
+	case r.plan.Cluster.Gone: // a cluster of the same name was created since, and its instances have the same tags
+		return fmt.Errorf("cluster %s: it was gone when the plan was made, and EKS has it now, "+
+			"so its instances are not ended; send Rack Reconcile Requested, and the next pass makes a new plan", r.plan.Cluster.Name)
+	case part == partFreeze:
+		return r.freeze(ctx)
+	case len(r.plan.NodePools.Objects) > 0:
+		return r.apply(ctx)
+	}
+	err = r.remove(ctx)
+	if k8s.IsConflict(err) {
+		return outcome.NotYet(poll, "%v", err) // the object was written between our read and our write
+	}
+	return err
+}
+
+func (r *run) apply(ctx context.Context) error {
 	if err := r.forget(ctx); err != nil { // turned on again before it was off
-		return r.progress, err
+		return err
 	}
 	contested, err := r.client.Contested(ctx, r.plan.Rack, r.plan.NodePools.Objects)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	if len(contested) > 0 {
-		return r.progress, outcome.Reject("karpenter_enabled", "The cluster has objects of these names that rack %s did not make: %s. "+
+		return outcome.Reject("karpenter_enabled", "The cluster has objects of these names that rack %s did not make: %s. "+
 			"Delete or rename them, or leave karpenter_enabled at false.", r.plan.Rack, strings.Join(contested, ", "))
 	}
 	var waiting []string
 	for _, object := range r.plan.NodePools.Objects {
 		applied, err := r.client.Apply(ctx, r.plan.Rack, object)
 		if err != nil {
-			return r.progress, err
+			return err
 		}
 		r.note(applied)
 		if applied.Action == k8s.Terminating {
@@ -91,31 +93,31 @@ func (r *run) apply(ctx context.Context) (outcome.Progress, error) {
 		} else if ready, note := k8s.Ready(applied.Live); !ready {
 			waiting = append(waiting, applied.Subject+": "+note)
 			if err := r.tryAgain(ctx, applied.Live); err != nil {
-				return r.progress, err
+				return err
 			}
 		}
 	}
 	if len(waiting) > 0 {
-		return r.progress.NotYet(poll, "%s", strings.Join(waiting, "; "))
+		return outcome.NotYet(poll, "%s", strings.Join(waiting, "; "))
 	}
-	return r.progress, r.prune(ctx)
+	return r.prune(ctx)
 }
 
 // freeze applies the NodePools that exist. A new pool has no nodes that could be replaced, and one of somebody else's is
 // rejected later. If a pool is no longer Ready, it waits once: the change of version counts the pools that were Ready.
-func (r *run) freeze(ctx context.Context) (outcome.Progress, error) {
+func (r *run) freeze(ctx context.Context) error {
 	var waiting []string
 	for _, object := range r.plan.NodePools.Objects {
 		live, err := r.client.GetLike(ctx, object)
 		if err != nil {
-			return r.progress, err
+			return err
 		}
 		if live == nil || live.GetKind() != k8s.NodePool.Name || k8s.Owned(live, r.plan.Rack) != nil {
 			continue
 		}
 		applied, err := r.client.Apply(ctx, r.plan.Rack, object)
 		if err != nil {
-			return r.progress, err
+			return err
 		}
 		r.note(applied)
 		was, _ := k8s.Ready(live)
@@ -124,9 +126,9 @@ func (r *run) freeze(ctx context.Context) (outcome.Progress, error) {
 		}
 	}
 	if len(waiting) > 0 {
-		return r.progress.NotYet(poll, "%s", strings.Join(waiting, "; "))
+		return outcome.NotYet(poll, "%s", strings.Join(waiting, "; "))
 	}
-	return r.progress, nil
+	return nil
 }
 
 func (r *run) note(applied k8s.Applied) {

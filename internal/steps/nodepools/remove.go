@@ -24,41 +24,41 @@ const (
 // remove deletes NodePools, waits until Karpenter has drained and deleted their NodeClaims, and then deletes the
 // EC2NodeClasses, which Karpenter cleans up too. What Karpenter has not done in time, Sawhorse does. A cluster without
 // the CRDs has none of these objects.
-func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
+func (r *run) remove(ctx context.Context) error {
 	var err error
 	if r.begun, err = recorded[removal](ctx, r, outcome.CheckpointRemoval); err != nil {
-		return r.progress, err
+		return err
 	}
 	if r.set, err = r.client.PoolSet(ctx, r.plan.Rack, r.begun.Pools...); err != nil {
-		return r.progress, err
+		return err
 	}
 	claims, err := r.client.Claims(ctx, r.set)
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	pools, classes := r.set.Pools, r.set.Classes
 	if len(pools)+len(classes)+len(claims) == 0 {
 		return r.finish(ctx)
 	}
 	if err := refusals.UnmanagedNodePools(r.set.Unmanaged, r.plan.Force || r.begun.yes(), &r.progress); err != nil {
-		return r.progress, err
+		return err
 	}
 	if err := r.begin(ctx); err != nil {
-		return r.progress, err
+		return err
 	}
 	if err := r.delete(ctx, k8s.NodePool, pools); err != nil {
-		return r.progress, err
+		return err
 	}
 	if len(pools) > 0 { // includes NodeClaims made just before the deletion
 		if claims, err = r.client.Claims(ctx, r.set); err != nil {
-			return r.progress, err
+			return err
 		}
 	}
 	switch {
 	case len(claims) > 0:
 		return r.drain(ctx, claims)
 	case len(pools) > 0:
-		return r.progress.NotYet(poll, "%s: being deleted", k8s.Subject(&pools[0]))
+		return outcome.NotYet(poll, "%s: being deleted", k8s.Subject(&pools[0]))
 	default:
 		return r.retire(ctx)
 	}
@@ -78,12 +78,12 @@ func (r *run) delete(ctx context.Context, kind k8s.Kind, objects []unstructured.
 }
 
 // drain waits for the NodeClaims until Karpenter's time for them is over.
-func (r *run) drain(ctx context.Context, claims []unstructured.Unstructured) (outcome.Progress, error) {
+func (r *run) drain(ctx context.Context, claims []unstructured.Unstructured) error {
 	if err := r.limit(ctx, claims); err != nil {
-		return r.progress, err
+		return err
 	}
 	if err := r.dismiss(ctx, claims); err != nil {
-		return r.progress, err
+		return err
 	}
 	end := r.begun.Start.Add(r.Drain)
 	for i := range claims {
@@ -95,19 +95,15 @@ func (r *run) drain(ctx context.Context, claims []unstructured.Unstructured) (ou
 	deadline, later := end.UTC().Format(time.RFC3339), end.Add(grace).UTC().Format(time.RFC3339)
 	switch now := r.Now(); {
 	case now.Before(end):
-		return r.progress.NotYet(poll,
+		return outcome.NotYet(poll,
 			"%d NodeClaim(s) draining: %s, until %s; Karpenter ends them then, and at %s Sawhorse ends through EC2 "+
 				"what is left", len(claims), left, deadline, later)
 	case now.Before(end.Add(grace)):
-		return r.progress.NotYet(poll,
+		return outcome.NotYet(poll,
 			"%d NodeClaim(s): %s, for which the time to drain ended at %s: Karpenter ends them, and at %s Sawhorse "+
 				"ends through EC2 what is left", len(claims), left, deadline, later)
 	default:
-		note, err := r.end(ctx, claims)
-		if err != nil {
-			return r.progress, err
-		}
-		return r.progress.NotYet(poll, "%s", note)
+		return r.end(ctx, claims)
 	}
 }
 
@@ -172,59 +168,44 @@ func some(list []string) string {
 }
 
 // retire deletes the EC2NodeClasses. If Karpenter has not cleaned up after one in time, it removes the finalizer.
-func (r *run) retire(ctx context.Context) (outcome.Progress, error) {
+func (r *run) retire(ctx context.Context) error {
 	classes := r.set.Classes
 	if err := r.delete(ctx, k8s.EC2NodeClass, classes); err != nil {
-		return r.progress, err
+		return err
 	}
 	for i := range classes {
-		deleted := classes[i].GetDeletionTimestamp()
-		if deleted == nil || r.Now().Before(latest(r.begun.Start.Add(r.Drain), deleted.Time).Add(grace)) {
+		deleted, now := classes[i].GetDeletionTimestamp(), r.Now()
+		if deleted == nil || now.Before(r.begun.Start.Add(r.Drain+grace)) || now.Before(deleted.Add(grace)) {
 			continue
 		}
 		if err := r.removeFinalizers(ctx, k8s.EC2NodeClass, classes[i:i+1], ownership.ClassFinalizer); err != nil {
-			return r.progress, err
+			return err
 		}
 	}
-	return r.progress.NotYet(poll, "%s: being deleted, Karpenter cleans up its instance profile and launch templates",
+	return outcome.NotYet(poll, "%s: being deleted, Karpenter cleans up its instance profile and launch templates",
 		k8s.Subject(&classes[0]))
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // finish runs when nothing of the rack is left in the cluster. It checks now whether instances are left in EC2, because
 // the controller, which would find them, is removed next.
-func (r *run) finish(ctx context.Context) (outcome.Progress, error) {
+func (r *run) finish(ctx context.Context) error {
 	if err := refusals.UnmanagedNodePools(r.set.Unmanaged, true, &r.progress); err != nil {
-		return r.progress, err
+		return err
 	}
-	note, err := r.end(ctx, nil)
-	if err != nil {
-		return r.progress, err
+	if err := r.end(ctx, nil); err != nil {
+		return err
 	}
-	if note != "" {
-		return r.progress.NotYet(poll, "%s", note)
-	}
-	return r.progress, r.conclude(ctx)
+	return r.conclude(ctx)
 }
 
 // abandon terminates the instances of a cluster that is gone: they outlive it.
-func (r *run) abandon(ctx context.Context) (outcome.Progress, error) {
+func (r *run) abandon(ctx context.Context) error {
 	var err error
 	if r.begun, err = recorded[removal](ctx, r, outcome.CheckpointRemoval); err != nil {
-		return r.progress, err
+		return err
 	}
-	note, err := r.endInstances(ctx, nil)
-	if err != nil {
-		return r.progress, err
+	if err := r.endInstances(ctx, nil); err != nil {
+		return err
 	}
-	if note != "" {
-		return r.progress.NotYet(poll, "%s", note)
-	}
-	return r.progress, r.conclude(ctx)
+	return r.conclude(ctx)
 }

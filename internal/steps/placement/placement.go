@@ -3,6 +3,7 @@
 package placement
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -28,6 +29,17 @@ const (
 	pinned, restored = "pinned", "restored"
 )
 
+// baselineKey names the record of a Deployment's nodeSelector, as JSON.
+func baselineKey(deployment *unstructured.Unstructured) string { return "pin/" + k8s.Key(deployment) }
+
+func annotation(deployment *unstructured.Unstructured) string {
+	return deployment.GetAnnotations()[ownership.AnnotationPin]
+}
+
+func annotate(deployment *unstructured.Unstructured, value string) {
+	k8s.SetAnnotation(deployment, ownership.AnnotationPin, value)
+}
+
 // Step pins and unpins Deployments.
 type Step struct {
 	Connect   k8s.Connector
@@ -46,11 +58,11 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progres
 		return outcome.Progress{}, err
 	}
 	run := &run{Step: s, plan: p, client: client}
-	progress, err := run.converge(ctx)
+	err = run.converge(ctx)
 	if k8s.IsConflict(err) {
-		return run.progress.NotYet(poll, "%v", err) // the Deployment was written between our read and our write
+		err = outcome.NotYet(poll, "%v", err) // the Deployment was written between our read and our write
 	}
-	return progress, err
+	return run.progress.Until(err)
 }
 
 // run is one call of the step.
@@ -61,10 +73,10 @@ type run struct {
 	progress outcome.Progress
 }
 
-func (r *run) converge(ctx context.Context) (outcome.Progress, error) {
+func (r *run) converge(ctx context.Context) error {
 	all, err := r.client.List(ctx, k8s.Deployment, "", "")
 	if err != nil {
-		return r.progress, err
+		return err
 	}
 	found := map[string]*unstructured.Unstructured{}
 	for i := range all {
@@ -72,7 +84,7 @@ func (r *run) converge(ctx context.Context) (outcome.Progress, error) {
 		found[k8s.Key(deployment)] = deployment
 		if annotation(deployment) != "" && !slices.Contains(r.plan.Nodegroups.Pinned, k8s.Key(deployment)) {
 			if err := r.unpin(ctx, deployment, ""); err != nil {
-				return r.progress, err
+				return err
 			}
 		}
 	}
@@ -81,57 +93,58 @@ func (r *run) converge(ctx context.Context) (outcome.Progress, error) {
 		if deployment == nil {
 			continue // not every rack has every Deployment
 		}
-		waiting, err := r.pin(ctx, deployment)
-		if err != nil {
-			return r.progress, err
-		}
-		if waiting != "" {
-			return r.progress.NotYet(poll, "%s: %s", k8s.Subject(deployment), waiting)
+		if err := r.pin(ctx, deployment); err != nil {
+			return err
 		}
 	}
-	return r.progress, nil
+	return nil
 }
 
-// pin pins one Deployment to the system nodes and returns what to wait for, if anything.
-func (r *run) pin(ctx context.Context, live *unstructured.Unstructured) (string, error) {
+// waitFor returns the wait for a Deployment.
+func waitFor(live *unstructured.Unstructured, note string) error {
+	return outcome.NotYet(poll, "%s: %s", k8s.Subject(live), note)
+}
+
+// pin pins one Deployment to the system nodes.
+func (r *run) pin(ctx context.Context, live *unstructured.Unstructured) error {
 	rollout, err := k8s.RolloutOf(live)
 	if err != nil {
-		return "", err
+		return err
 	}
 	on := k8s.NodeSelector(live)[ownership.LabelSystemNode] == "true"
 	switch {
 	case on && annotation(live) == "":
-		return "", nil // pinned by its owner
+		return nil // pinned by its owner
 	case on:
 		if err := r.arbiter().Holds(ctx, r.plan.Rack, baselineKey(live), pinned); err != nil || rollout.Done {
-			return "", err
+			return err
 		}
 		return r.watch(ctx, live, rollout)
 	case annotation(live) == r.unfit():
 		r.warnUnfit(live, "")
-		return "", nil
+		return nil
 	case !rollout.Done:
 		r.progress.Unfinished = true
 		r.progress.Warn("karpenter_enabled", "%s was not pinned to the system nodes, because its pods are not all ready as it is (%s); "+
 			"repair its pods, and a later pass pins it.", k8s.Subject(live), rollout.Note)
-		return "", nil
+		return nil
 	}
 	nodes, err := r.client.SystemNodes(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if !k8s.AnyReady(nodes) {
-		return fmt.Sprintf("no Ready node carries %s=true yet", ownership.LabelSystemNode), nil
+		return waitFor(live, "no Ready node carries "+ownership.LabelSystemNode+"=true yet")
 	}
 	return r.set(ctx, live)
 }
 
 // set records the nodeSelector and pins the Deployment. If others have removed the placement, the arbiter decides
 // whether to set it again.
-func (r *run) set(ctx context.Context, live *unstructured.Unstructured) (string, error) {
+func (r *run) set(ctx context.Context, live *unstructured.Unstructured) error {
 	ruling, err := r.arbiter().Rule(ctx, r.plan.Rack, baselineKey(live), pinned)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if ruling.Contested() {
 		by := k8s.SetBy(live, k8s.SystemNodePath...)
@@ -139,26 +152,26 @@ func (r *run) set(ctx context.Context, live *unstructured.Unstructured) (string,
 			"its pods on system nodes (nodeSelector "+ownership.LabelSystemNode+"=true)")
 	}
 	if !ruling.Write {
-		return "", nil
+		return nil
 	}
 	if err := outcome.Record(ctx, r.Baselines.Keep, r.plan.Rack, baselineKey(live), k8s.NodeSelector(live)); err != nil {
-		return "", err
+		return err
 	}
 	wanted := live.DeepCopy()
 	k8s.SetSystemNode(wanted, new("true"))
 	annotate(wanted, pinned)
 	if _, err := r.client.Update(ctx, k8s.Deployment, live, wanted); err != nil {
-		return "", err
+		return err
 	}
 	r.progress.Changed("pinned to system nodes", "%s", k8s.Subject(live))
-	return "its change has not been seen yet", r.arbiter().Made(ctx, r.plan.Rack, baselineKey(live), pinned, ruling)
+	return cmp.Or(r.arbiter().Made(ctx, r.plan.Rack, baselineKey(live), pinned, ruling), waitFor(live, "its change has not been seen yet"))
 }
 
 // watch waits for the rollout of a pinned Deployment, and undoes a placement that keeps its pods from running.
-func (r *run) watch(ctx context.Context, live *unstructured.Unstructured, rollout k8s.Rollout) (string, error) {
+func (r *run) watch(ctx context.Context, live *unstructured.Unstructured, rollout k8s.Rollout) error {
 	pods, err := r.client.PodsOf(ctx, live)
 	if err != nil {
-		return "", err
+		return err
 	}
 	reason := ""
 	if rollout.Stuck {
@@ -171,13 +184,13 @@ func (r *run) watch(ctx context.Context, live *unstructured.Unstructured, rollou
 		}
 	}
 	if reason == "" {
-		return rollout.Note, nil
+		return waitFor(live, rollout.Note)
 	}
 	if err := r.unpin(ctx, live, r.unfit()); err != nil {
-		return "", err
+		return err
 	}
 	r.warnUnfit(live, " ("+reason+")")
-	return "", nil
+	return nil
 }
 
 // unfit returns the annotation's value for a Deployment that did not fit in this pass. The next pass tries again.
