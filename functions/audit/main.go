@@ -3,19 +3,10 @@
 package main
 
 import (
-	"context"
-
 	"github.com/sawhorse-io/sawhorse/internal/handler"
-	"github.com/sawhorse-io/sawhorse/internal/pass/validate"
 	"github.com/sawhorse-io/sawhorse/internal/wire/audit"
 )
 
 func main() {
-	handler.Start("audit", func(env handler.Env) (func(context.Context, validate.Event) (validate.Answer, error), error) {
-		audit, err := audit.New(env)
-		if err != nil {
-			return nil, err
-		}
-		return audit.Run, nil
-	})
+	handler.Start("audit", audit.New)
 }

@@ -80,9 +80,10 @@ var mayImport = map[string][]string{
 		"internal/handler", "internal/k8s", "internal/observe", "internal/plan", "internal/pass/report",
 	},
 	"internal/wire/audit": {
-		"internal/handler", "internal/k8s", "internal/outcome", "internal/pass/audit", "internal/steps/capacity",
+		"internal/handler", "internal/k8s", "internal/outcome", "internal/pass/audit", "internal/pass/validate", "internal/steps/capacity",
 		"internal/wire/access", "internal/wire/autoscaler", "internal/wire/cluster", "internal/wire/controller",
-		"internal/wire/infrastructure", "internal/wire/network", "internal/wire/nodegroups", "internal/wire/nodepools", "internal/wire/queue", "internal/wire/validate",
+		"internal/wire/infrastructure", "internal/wire/network", "internal/wire/nodegroups",
+		"internal/wire/nodepools", "internal/wire/queue", "internal/wire/validate",
 		// Its test lists the operations of all steps.
 		"internal/readonly", "internal/steps/access", "internal/steps/infrastructure", "internal/steps/network",
 		"internal/steps/nodegroups", "internal/steps/nodepools", "internal/steps/queue",
@@ -112,8 +113,6 @@ var stepMayUse = []string{"internal/outcome", "internal/ownership", "internal/pa
 
 // functionsAlsoUse has the packages that a function wires besides its own step.
 var functionsAlsoUse = map[string][]string{
-	// Its event and answer.
-	"functions/audit": {"internal/pass/validate"},
 	// The status of an execution that ended early.
 	"functions/resync": {"internal/pass/report"},
 	// Which has the bus.

@@ -8,6 +8,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/pass/audit"
+	pass "github.com/sawhorse-io/sawhorse/internal/pass/validate"
 	"github.com/sawhorse-io/sawhorse/internal/wire/access"
 	"github.com/sawhorse-io/sawhorse/internal/wire/autoscaler"
 	"github.com/sawhorse-io/sawhorse/internal/wire/cluster"
@@ -20,10 +21,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/wire/validate"
 )
 
-// New returns the audit. All that it looks with refuses to write, the records included. Only what a pass notes at its
+// New returns the audit of one rack. All that it looks with refuses to write, the records included. Only what a pass notes at its
 // beginning is written, and the event that requests a pass. The steps read the same roles, access entries and node
 // groups, so each audit, and each pass's look at the steps, sends equal reads once.
-func New(env handler.Env) (*audit.Audit, error) {
+func New(env handler.Env) (func(context.Context, pass.Event) (pass.Answer, error), error) {
 	bus, err := validate.Bus(env)
 	if err != nil {
 		return nil, err
@@ -31,13 +32,13 @@ func New(env handler.Env) (*audit.Audit, error) {
 	if _, err := steps(env); err != nil {
 		return nil, err
 	}
-	return &audit.Audit{
+	return (&audit.Audit{
 		Store: env.ReadOnly().Store, Pass: validate.New(env, auditor(env.ReadOnce), bus).Run, Request: bus.Request, Log: env.Log, Now: env.Now,
 		Look: func(ctx context.Context, rack string, generation int64) (map[string]string, error) {
 			once := env.ReadOnce()
 			return validate.New(once, auditor(func() handler.Env { return once }), bus).Look(ctx, rack, generation)
 		},
-	}, nil
+	}).Run, nil
 }
 
 // auditor returns the auditor of all steps. look returns what the steps of one plan read with.
