@@ -33,7 +33,8 @@ const partFreeze = "freeze"
 // Run applies the plan's NodePools or removes them.
 func (s *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
 	run := &run{Step: s, plan: p}
-	return run.progress.Until(run.bring(ctx, part))
+	err := run.bring(ctx, part)
+	return run.progress.Until(err)
 }
 
 // run is one call of the step.
