@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -37,14 +36,11 @@ func (s *Store) Karpenter(ctx context.Context, rack string) (plan.KarpenterRecor
 
 func karpenterOf(rack string, values item) (plan.KarpenterRecord, error) {
 	var record plan.KarpenterRecord
-	encoded := stringOf(values, karpenterAttribute)
-	if encoded == "" {
+	if stringOf(values, karpenterAttribute) == "" {
 		return record, nil
 	}
-	if err := json.Unmarshal([]byte(encoded), &record); err != nil {
-		return record, fmt.Errorf("rack %s: decode %s: %w", rack, karpenterAttribute, err)
-	}
-	return record, nil
+	err := unpack(values, karpenterAttribute, &record)
+	return record, wrap(err, "rack %s: decode %s", rack, karpenterAttribute)
 }
 
 // NoteKarpenter replaces what is recorded about the Karpenter of a rack. The rack must have records.

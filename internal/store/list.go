@@ -67,22 +67,20 @@ func (s *Store) CompleteList(ctx context.Context) error {
 	if err != nil || done != nil {
 		return wrap(err, "list of racks: read")
 	}
-	var start item
-	for {
-		out, err := s.DB.Scan(ctx, &dynamodb.ScanInput{
-			TableName: &s.Name, FilterExpression: new("sk = :lease"), ProjectionExpression: new("pk"),
-			ExpressionAttributeValues: item{":lease": text("lease")}, ExclusiveStartKey: start,
-		})
+	pages := dynamodb.NewScanPaginator(s.DB, &dynamodb.ScanInput{
+		TableName: &s.Name, FilterExpression: new("sk = :lease"), ProjectionExpression: new("pk"),
+		ExpressionAttributeValues: item{":lease": text("lease")},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return fmt.Errorf("list of racks: read the table: %w", err)
 		}
-		for _, values := range out.Items {
+		for _, values := range page.Items {
 			if err := s.Enlist(ctx, strings.TrimPrefix(stringOf(values, "pk"), partition(""))); err != nil {
 				return err
 			}
 		}
-		if start = out.LastEvaluatedKey; len(start) == 0 {
-			return s.Enlist(ctx, listComplete)
-		}
 	}
+	return s.Enlist(ctx, listComplete)
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -42,14 +41,8 @@ func contestKey(subject string) string { return "contest#" + subject }
 // Contest returns what SaveContest recorded, or the zero Contest.
 func (s *Store) Contest(ctx context.Context, rack, subject string) (outcome.Contest, error) {
 	var contest outcome.Contest
-	values, err := s.get(ctx, key(rack, contestKey(subject)))
-	if err != nil || values == nil {
-		return contest, wrap(err, "rack %s: read contest %s", rack, subject)
-	}
-	if err := json.Unmarshal([]byte(stringOf(values, "contest")), &contest); err != nil {
-		return contest, fmt.Errorf("rack %s: decode contest %s: %w", rack, subject, err)
-	}
-	return contest, nil
+	_, err := s.load(ctx, rack, contestKey(subject), "contest", "contest "+subject, &contest)
+	return contest, err
 }
 
 // SaveContest records that others set back a setting.

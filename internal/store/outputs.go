@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -67,14 +66,8 @@ func (s *Store) NoteOutputs(ctx context.Context, rack string, outputs map[string
 // Outputs returns the outputs that the steps last recorded. An empty value means that the output is to be removed.
 func (s *Store) Outputs(ctx context.Context, rack string) (map[string]string, error) {
 	outputs := map[string]string{}
-	values, err := s.get(ctx, key(rack, "outputs"))
-	if err != nil || values == nil {
-		return outputs, wrap(err, "rack %s: read outputs", rack)
-	}
-	if err := json.Unmarshal([]byte(stringOf(values, "outputs")), &outputs); err != nil {
-		return nil, fmt.Errorf("rack %s: decode outputs: %w", rack, err)
-	}
-	return outputs, nil
+	_, err := s.load(ctx, rack, "outputs", "outputs", "outputs", &outputs)
+	return outputs, err
 }
 
 // WriteOutputs sets the given outputs. An empty value removes an output. Other outputs stay.

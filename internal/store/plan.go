@@ -19,16 +19,11 @@ func (s *Store) SavePlan(ctx context.Context, p *plan.Plan) error {
 // Plan returns the last good plan, or nil if there is none or it has a format that this version does not know. A plan of
 // an earlier format is converted.
 func (s *Store) Plan(ctx context.Context, rack string) (*plan.Plan, error) {
-	values, err := s.get(ctx, key(rack, "plan"))
-	if err != nil || values == nil {
-		return nil, wrap(err, "rack %s: read plan", rack)
-	}
 	var stored json.RawMessage
-	err = unpack(values, "plan", &stored)
-	var p *plan.Plan
-	if err == nil {
-		p, err = plan.Read(stored)
+	if found, err := s.load(ctx, rack, "plan", "plan", "plan", &stored); err != nil || !found {
+		return nil, err
 	}
+	p, err := plan.Read(stored)
 	if err != nil {
 		return nil, fmt.Errorf("rack %s: decode plan: %w", rack, err)
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -34,7 +33,7 @@ func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) 
 		return records, fmt.Errorf("rack %s: read records: a later version of Sawhorse wrote them (format %d, this one knows up to %d); "+
 			"deploy that version again", rack, format, recordsFormat)
 	}
-	if err := json.Unmarshal([]byte(stringOf(values, "records")), &records); err != nil {
+	if err := unpack(values, "records", &records); err != nil {
 		return records, fmt.Errorf("rack %s: decode records: %w", rack, err)
 	}
 	if records.Karpenter, err = karpenterOf(rack, values); err != nil {
@@ -54,7 +53,7 @@ func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) 
 			continue
 		}
 		var warnings []params.Problem
-		if err := json.Unmarshal([]byte(stringOf(values, name)), &warnings); err != nil {
+		if err := unpack(values, name, &warnings); err != nil {
 			return records, fmt.Errorf("rack %s: decode %s: %w", rack, name, err)
 		}
 		if len(warnings) == 0 {

@@ -64,20 +64,15 @@ func (s *Store) SaveRun(ctx context.Context, run Run) error {
 // loses nothing. The repeated calls of a step that waits do not write a record that stays the same.
 func (s *Store) NoteStep(ctx context.Context, rack string, generation int64, now time.Time, call StepRecord) error {
 	place := runKey(generation) + "#" + call.Step
-	values, err := s.get(ctx, key(rack, place))
-	if err != nil {
-		return fmt.Errorf("rack %s: read run: %w", rack, err)
-	}
 	record := StepRecord{Step: call.Step}
-	if values != nil {
-		if err := unpack(values, "record", &record); err != nil {
-			return fmt.Errorf("rack %s: decode run: %w", rack, err)
-		}
+	found, err := s.load(ctx, rack, place, "record", "run", &record)
+	if err != nil {
+		return err
 	}
 	before := record
 	record.Changes, record.Incidents = append(record.Changes, call.Changes...), append(record.Incidents, call.Incidents...)
 	record.Note, record.Problems, record.Warnings, record.Refused = call.Note, call.Problems, call.Warnings, call.Refused
-	if values != nil && reflect.DeepEqual(record, before) {
+	if found && reflect.DeepEqual(record, before) {
 		return nil
 	}
 	return s.saveRunPart(ctx, rack, place, now, record)

@@ -19,13 +19,12 @@ func (s *Store) Status(ctx context.Context, rack string) (*Status, error) {
 		return nil, wrap(err, "rack %s: read status record", rack)
 	}
 	status := &Status{}
-	if err := unpack(values, "status", status); err != nil {
-		return nil, fmt.Errorf("rack %s: decode status: %w", rack, err)
+	err = unpack(values, "status", status)
+	if err == nil && values["incidents"] != nil {
+		err = unpack(values, "incidents", &status.Incidents)
 	}
-	if values["incidents"] != nil {
-		if err := unpack(values, "incidents", &status.Incidents); err != nil {
-			return nil, fmt.Errorf("rack %s: decode status: %w", rack, err)
-		}
+	if err != nil {
+		return nil, fmt.Errorf("rack %s: decode status: %w", rack, err)
 	}
 	return status, nil
 }

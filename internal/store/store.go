@@ -86,29 +86,36 @@ func (s *Store) get(ctx context.Context, key item) (item, error) {
 	return out.Item, nil
 }
 
+// load reads one of a rack's records and decodes one attribute of it. It reports whether there is such a record. what names
+// the record in errors.
+func (s *Store) load(ctx context.Context, rack, record, attribute, what string, into any) (bool, error) {
+	values, err := s.get(ctx, key(rack, record))
+	if err != nil || values == nil {
+		return false, wrap(err, "rack %s: read %s", rack, what)
+	}
+	return true, wrap(unpack(values, attribute, into), "rack %s: decode %s", rack, what)
+}
+
 // end sorts after everything that may follow the prefix of a sort key.
 const end = "~"
 
 // query reads a partition's items with sort keys in a range, in order.
 func (s *Store) query(ctx context.Context, partition, from, to string) ([]item, error) {
 	var all []item
-	var start item
-	for {
-		out, err := s.DB.Query(ctx, &dynamodb.QueryInput{
-			TableName:                 &s.Name,
-			ConsistentRead:            new(true),
-			KeyConditionExpression:    new("pk = :pk AND sk BETWEEN :from AND :to"),
-			ExpressionAttributeValues: item{":pk": text(partition), ":from": text(from), ":to": text(to)},
-			ExclusiveStartKey:         start,
-		})
+	pages := dynamodb.NewQueryPaginator(s.DB, &dynamodb.QueryInput{
+		TableName:                 &s.Name,
+		ConsistentRead:            new(true),
+		KeyConditionExpression:    new("pk = :pk AND sk BETWEEN :from AND :to"),
+		ExpressionAttributeValues: item{":pk": text(partition), ":from": text(from), ":to": text(to)},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, out.Items...)
-		if start = out.LastEvaluatedKey; len(start) == 0 {
-			return all, nil
-		}
+		all = append(all, page.Items...)
 	}
+	return all, nil
 }
 
 func (s *Store) put(ctx context.Context, values item, condition *string) error {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
@@ -72,19 +73,17 @@ func ReadTree(ctx context.Context, reader ParameterReader, path string) (Tree, e
 // readTree is ReadTree, with or without the parameters in subfolders.
 func readTree(ctx context.Context, reader ParameterReader, path string, recursive bool) (Tree, error) {
 	tree := Tree{Values: map[string]string{}, Modified: map[string]time.Time{}, Versions: map[string]int64{}}
-	var next *string
-	for {
-		out, err := reader.GetParametersByPath(ctx, &ssm.GetParametersByPathInput{
-			Path: &path, Recursive: &recursive, NextToken: next, MaxResults: new(int32(10)),
-		})
+	pages := ssm.NewGetParametersByPathPaginator(reader, &ssm.GetParametersByPathInput{
+		Path: &path, Recursive: &recursive, MaxResults: new(int32(10)),
+	})
+	for pages.HasMorePages() && len(tree.Values) <= params.MostNames {
+		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return tree, fmt.Errorf("parameters below %s: read: %w", path, err)
 		}
-		for _, p := range out.Parameters {
+		for _, p := range page.Parameters {
 			name := strings.TrimPrefix(*p.Name, path+"/")
-			if tree.Modified[name] = (time.Time{}); p.LastModifiedDate != nil {
-				tree.Modified[name] = *p.LastModifiedDate
-			}
+			tree.Modified[name] = aws.ToTime(p.LastModifiedDate)
 			tree.Versions[name] = p.Version
 			if p.Type == types.ParameterTypeSecureString {
 				tree.Secure = append(tree.Secure, name)
@@ -93,8 +92,6 @@ func readTree(ctx context.Context, reader ParameterReader, path string, recursiv
 			}
 			tree.Values[name] = *p.Value
 		}
-		if next = out.NextToken; next == nil || *next == "" || len(tree.Values) > params.MostNames {
-			return tree, nil
-		}
 	}
+	return tree, nil
 }
