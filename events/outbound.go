@@ -5,8 +5,8 @@ import "encoding/json"
 // Outbound is the detail of an event that Sawhorse sends.
 type Outbound interface {
 	Detail
-	// Shortened returns the event with lists that are shorter by at least so many bytes, if possible.
-	Shortened(bytes int) Outbound
+	// Shorten makes the event's lists shorter by at least so many bytes, if possible.
+	Shorten(bytes int)
 }
 
 // Pass has the fields that every event about a pass has.
@@ -42,15 +42,14 @@ type Pass struct {
 	Omitted int `json:"omitted,omitempty"`
 }
 
-// without removes elements from the end of the lists until enough bytes are saved: first differences, then changes, then
+// Shorten removes elements from the end of the lists until enough bytes are saved: first differences, then changes, then
 // pools, then warnings, then problems except the first.
-func (p Pass) without(bytes int) Pass {
+func (p *Pass) Shorten(bytes int) {
 	p.Differences = shorten(p.Differences, 0, &bytes, &p.Omitted)
 	p.Changed = shorten(p.Changed, 0, &bytes, &p.Omitted)
 	p.Pools = shorten(p.Pools, 0, &bytes, &p.Omitted)
 	p.Warnings = shorten(p.Warnings, 0, &bytes, &p.Omitted)
 	p.Problems = shorten(p.Problems, 1, &bytes, &p.Omitted)
-	return p
 }
 
 func shorten[T any](list List[T], keep int, bytes, omitted *int) List[T] {
@@ -119,24 +118,12 @@ type ReconcileStarted struct{ Pass }
 // DetailType returns TypeReconcileStarted.
 func (ReconcileStarted) DetailType() string { return TypeReconcileStarted }
 
-// Shortened removes elements of the lists that do not fit.
-func (e ReconcileStarted) Shortened(bytes int) Outbound {
-	e.Pass = e.without(bytes)
-	return e
-}
-
 // Reconciled is sent when the rack is as its parameters say. With DryRun it is sent when the plan is made. For a paused
 // rack it is sent when the Steps have changed.
 type Reconciled struct{ Pass }
 
 // DetailType returns TypeReconciled.
 func (Reconciled) DetailType() string { return TypeReconciled }
-
-// Shortened removes elements of the lists that do not fit.
-func (e Reconciled) Shortened(bytes int) Outbound {
-	e.Pass = e.without(bytes)
-	return e
-}
 
 // Rejected is sent when the rack's parameters or a change request cannot be applied, and for an event on the bus that
 // is not a request. What is in force stays in force.
@@ -149,12 +136,6 @@ type Rejected struct {
 
 // DetailType returns TypeRejected.
 func (Rejected) DetailType() string { return TypeRejected }
-
-// Shortened removes elements of the lists that do not fit.
-func (e Rejected) Shortened(bytes int) Outbound {
-	e.Pass = e.without(bytes)
-	return e
-}
 
 // ReconcileFailed is sent when a step failed. The next event or the schedule tries again.
 type ReconcileFailed struct {
@@ -171,9 +152,3 @@ type ReconcileFailed struct {
 
 // DetailType returns TypeReconcileFailed.
 func (ReconcileFailed) DetailType() string { return TypeReconcileFailed }
-
-// Shortened removes elements of the lists that do not fit.
-func (e ReconcileFailed) Shortened(bytes int) Outbound {
-	e.Pass = e.without(bytes)
-	return e
-}

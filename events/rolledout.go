@@ -25,8 +25,7 @@ type RolledOutPool struct {
 // DetailType returns TypeRolledOut.
 func (RolledOut) DetailType() string { return TypeRolledOut }
 
-// Shortened removes pools that do not fit.
-func (e RolledOut) Shortened(bytes int) Outbound {
+// Shorten removes pools from the end of the list until enough bytes are saved.
+func (e *RolledOut) Shorten(bytes int) {
 	e.Pools = shorten(e.Pools, 0, &bytes, &e.Omitted)
-	return e
 }

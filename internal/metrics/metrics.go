@@ -115,17 +115,18 @@ func (w Writer) Degraded(racks, recovered []string) error {
 	if len(racks) == 0 {
 		return nil
 	}
-	line := map[string]any{"msg": "degraded racks", DegradedRacks: len(racks)}
-	if err := w.write(line, directive{w.Namespace, [][]string{{}}, []metric{{DegradedRacks, "Count"}}}); err != nil {
-		return fmt.Errorf("metrics: %w", err)
-	}
-	return nil
+	return w.overall("degraded racks", metric{DegradedRacks, "Count"}, len(racks))
 }
 
 // Longest writes the line with the running time of the longest pass.
 func (w Writer) Longest(pass time.Duration) error {
-	line := map[string]any{"msg": "longest pass", LongestPass: pass.Seconds()}
-	if err := w.write(line, directive{w.Namespace, [][]string{{}}, []metric{{LongestPass, "Seconds"}}}); err != nil {
+	return w.overall("longest pass", metric{LongestPass, "Seconds"}, pass.Seconds())
+}
+
+// overall writes the line of one metric over all racks.
+func (w Writer) overall(msg string, of metric, value any) error {
+	err := w.write(map[string]any{"msg": msg, of.Name: value}, directive{w.Namespace, [][]string{{}}, []metric{of}})
+	if err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
 	return nil

@@ -42,7 +42,8 @@ const maxDetail = 250_000
 func (b Bus) Send(ctx context.Context, detail events.Outbound) error {
 	text := canonical.JSON(detail)
 	if len(text) > maxDetail {
-		text = canonical.JSON(detail.Shortened(len(text) - maxDetail))
+		detail.Shorten(len(text) - maxDetail)
+		text = canonical.JSON(detail)
 	}
 	return b.put(ctx, detail.DetailType(), string(text))
 }
@@ -68,7 +69,7 @@ func (b Bus) put(ctx context.Context, kind, detail string) error {
 
 // Started sends the event that an iteration with steps begins.
 func (b Bus) Started(ctx context.Context, run store.Run, steps []plan.Step) error {
-	return b.Send(ctx, events.ReconcileStarted{Pass: planned(run, steps)})
+	return b.Send(ctx, &events.ReconcileStarted{Pass: planned(run, steps)})
 }
 
 // DryRun sends the result of a dry run: Rejected, or Reconciled with the steps that a pass would run, and what differs from
@@ -77,7 +78,7 @@ func (b Bus) DryRun(ctx context.Context, run store.Run, steps []plan.Step, diffe
 	pass := planned(run, steps)
 	pass.DryRun = true
 	if len(run.Problems) > 0 {
-		return b.Send(ctx, events.Rejected{Pass: pass})
+		return b.Send(ctx, &events.Rejected{Pass: pass})
 	}
 	pass.Differs, pass.Differences = events.List[string]{}, events.List[events.Difference]{}
 	for _, d := range differences {
@@ -86,14 +87,14 @@ func (b Bus) DryRun(ctx context.Context, run store.Run, steps []plan.Step, diffe
 			pass.Differences = append(pass.Differences, events.Difference{Step: d.Step, Field: line})
 		}
 	}
-	return b.Send(ctx, events.Reconciled{Pass: pass})
+	return b.Send(ctx, &events.Reconciled{Pass: pass})
 }
 
 // Refused sends the event that a change request is rejected, with its problems. The pass continues without it.
 func (b Bus) Refused(ctx context.Context, run store.Run, change string, problems []params.Problem) error {
 	pass := planned(run, nil)
 	pass.Problems, pass.Warnings = Problems(problems), nil
-	return b.Send(ctx, events.Rejected{Pass: pass, Change: change})
+	return b.Send(ctx, &events.Rejected{Pass: pass, Change: change})
 }
 
 func planned(run store.Run, steps []plan.Step) events.Pass {

@@ -70,7 +70,7 @@ func TestBus(t *testing.T) {
 		t.Errorf("%+v, %v", started, err)
 	}
 	cloud.Events.Refuse = "bus full"
-	if err := bus.Send(t.Context(), started); err == nil ||
+	if err := bus.Send(t.Context(), &started); err == nil ||
 		!strings.Contains(err.Error(), "event Rack Reconcile Started: put: ") || !strings.Contains(err.Error(), "bus full") {
 		t.Errorf("a refused event: %v", err)
 	}
@@ -107,7 +107,7 @@ func TestALongEventIsShortened(t *testing.T) {
 	for range 200 {
 		pass.Problems = append(pass.Problems, events.Problem{Parameter: "p", Message: strings.Repeat("x", 1000)})
 	}
-	if err := (Bus{Events: cloud.Events, Name: "sawhorse"}).Send(t.Context(), events.Rejected{Pass: pass, Change: "event-1"}); err != nil {
+	if err := (Bus{Events: cloud.Events, Name: "sawhorse"}).Send(t.Context(), &events.Rejected{Pass: pass, Change: "event-1"}); err != nil {
 		t.Fatal(err)
 	}
 	text := *cloud.Events.Sent[0].Detail

@@ -197,7 +197,7 @@ func (r *Report) forget(ctx context.Context, event Event, run store.Run) error {
 	}
 	pass := r.pass(event, run, r.status(event, run))
 	pass.Changed = append(pass.Changed, events.Change{Step: "report", Subject: "rack " + event.Rack, Action: "forgotten"})
-	if err := r.Send(ctx, events.Reconciled{Pass: pass}); err != nil {
+	if err := r.Send(ctx, &events.Reconciled{Pass: pass}); err != nil {
 		return err
 	}
 	if err := r.Store.EndRollout(ctx, event.Rack); err != nil {
@@ -293,11 +293,11 @@ func (r *Report) detail(event Event, run store.Run, status store.Status) events.
 	switch status.State {
 	case outcome.StateFailed:
 		f := status.Failure
-		return events.ReconcileFailed{Pass: pass, Step: f.Step, Error: f.Error, Reason: f.Reason, Remedy: f.Remedy}
+		return &events.ReconcileFailed{Pass: pass, Step: f.Step, Error: f.Error, Reason: f.Reason, Remedy: f.Remedy}
 	case outcome.StateRejected:
-		return events.Rejected{Pass: pass, Change: refusedChange(run)}
+		return &events.Rejected{Pass: pass, Change: refusedChange(run)}
 	default:
-		return events.Reconciled{Pass: pass}
+		return &events.Reconciled{Pass: pass}
 	}
 }
 

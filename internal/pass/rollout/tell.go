@@ -111,8 +111,8 @@ func (r *Rollout) publish(ctx context.Context, next store.Rollout) (outcome.Stat
 }
 
 // event returns the event that a rollout has ended.
-func event(ended store.Rollout) events.RolledOut {
-	e := events.RolledOut{
+func event(ended store.Rollout) *events.RolledOut {
+	e := &events.RolledOut{
 		Rack: ended.Rack, Generation: ended.Generation, Execution: ended.Execution,
 		DurationSeconds: ended.Ended.Sub(ended.Started).Round(time.Second).Seconds(),
 	}
