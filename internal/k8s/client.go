@@ -174,12 +174,12 @@ func (c *Client) Prune(ctx context.Context, kind Kind, rack string, wanted []str
 
 // Delete deletes an object that was read, but not a later object of the same name. It ignores an object that no longer
 // exists.
-func (c *Client) Delete(ctx context.Context, kind Kind, object *unstructured.Unstructured) error {
+func (c *Client) Delete(ctx context.Context, kind Kind, object metav1.Object) error {
 	uid := object.GetUID()
 	err := c.in(kind, object.GetNamespace()).Delete(ctx, object.GetName(),
 		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("%s: delete: %w", Subject(object), err)
+		return fmt.Errorf("%s: delete: %w", kind.subject(object.GetNamespace(), object.GetName()), err)
 	}
 	return nil
 }

@@ -35,16 +35,6 @@ func (c *Client) PodsOf(ctx context.Context, deployment *unstructured.Unstructur
 	return pods, nil
 }
 
-// DeletePod deletes a pod that was read, but not a later pod of the same name. It ignores a pod that no longer exists.
-func (c *Client) DeletePod(ctx context.Context, pod *corev1.Pod) error {
-	object := &unstructured.Unstructured{}
-	object.SetKind("Pod")
-	object.SetNamespace(pod.Namespace)
-	object.SetName(pod.Name)
-	object.SetUID(pod.UID)
-	return c.Delete(ctx, Pod, object)
-}
-
 // PodTroubles lists, pod by pod, what keeps the pods of a Deployment from running.
 func (c *Client) PodTroubles(ctx context.Context, deployment *unstructured.Unstructured) ([]string, error) {
 	pods, err := c.PodsOf(ctx, deployment)

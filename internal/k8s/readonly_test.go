@@ -41,7 +41,7 @@ func TestAReadOnlyClientWritesNothing(t *testing.T) {
 		"unfinalize": func() error { _, err := c.Unfinalize(ctx, k8s.ServiceAccount, wanted, "example.com/a"); return err },
 		"delete":     func() error { return c.Delete(ctx, k8s.ServiceAccount, live) },
 		"prune":      func() error { _, err := c.Prune(ctx, k8s.ServiceAccount, "demo", nil); return err },
-		"delete pod": func() error { return c.DeletePod(ctx, pod) },
+		"delete pod": func() error { return c.Delete(ctx, k8s.Pod, pod) },
 		"evict": func() error {
 			_, err := c.Evict(ctx, &unstructured.Unstructured{Object: map[string]any{
 				"kind": "Pod", "metadata": map[string]any{"name": "a", "namespace": "default"},

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
 	"github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -275,7 +276,7 @@ func (c *inCluster) delete(object k8stest.Object) {
 		typed, podErr := client.PodsOf(ctx, c.Get(deployment))
 		for i := range typed {
 			if typed[i].Name == live.GetName() {
-				podErr = client.DeletePod(ctx, &typed[i])
+				podErr = client.Delete(ctx, k8s.Pod, &typed[i])
 			}
 		}
 		err = podErr

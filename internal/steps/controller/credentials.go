@@ -57,7 +57,7 @@ func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructu
 		return err
 	}
 	for i := range bare {
-		if err := r.client.DeletePod(ctx, &bare[i]); err != nil {
+		if err := r.client.Delete(ctx, k8s.Pod, &bare[i]); err != nil {
 			return err
 		}
 		r.progress.Changed("deleted", "%s", subjects[i])
