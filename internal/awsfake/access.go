@@ -12,12 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// ended is a deleted access entry with the time of its deletion.
-type ended struct {
-	entry *Entry
-	at    time.Time
-}
-
 // Entry is an access entry with its policies. Associated is when the last of them was associated.
 type Entry struct {
 	types.AccessEntry
@@ -62,7 +56,7 @@ func (e *EKS) DescribeAccessEntry(_ context.Context, in *eks.DescribeAccessEntry
 	_ ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error) {
 	entry, err := e.entry("DescribeAccessEntry", in.ClusterName, in.PrincipalArn)
 	if last := e.ended[*in.PrincipalArn]; e.lags(&last.at, e.Lag.Shown) {
-		entry, err = last.entry, nil
+		entry, err = last.was, nil
 	}
 	if err != nil {
 		return nil, err
@@ -120,7 +114,7 @@ func (e *EKS) DeleteAccessEntry(_ context.Context, in *eks.DeleteAccessEntryInpu
 		return nil, err
 	}
 	delete(e.Entries, *in.PrincipalArn)
-	e.ended[*in.PrincipalArn] = ended{entry, e.Now()}
+	e.ended[*in.PrincipalArn] = gone[Entry]{entry, e.Now()}
 	return &eks.DeleteAccessEntryOutput{}, nil
 }
 

@@ -116,6 +116,12 @@ func (c *Calls) call(name, subject string) error {
 	return nil
 }
 
+// gone is a deleted resource, as it was, with the time of its deletion.
+type gone[T any] struct {
+	was *T
+	at  time.Time
+}
+
 // refuse returns an error with a code for which the SDK has no type.
 func refuse(code, format string, args ...any) error {
 	return &smithy.GenericAPIError{Code: code, Message: fmt.Sprintf(format, args...)}

@@ -41,11 +41,8 @@ func (e *EC2) DescribeTags(_ context.Context, in *ec2.DescribeTagsInput, _ ...fu
 	for _, id := range slices.Sorted(maps.Keys(e.Tags)) {
 		kind := map[bool]string{true: "subnet", false: "security-group"}[strings.HasPrefix(id, "subnet-")]
 		for key, text := range e.Tags[id] {
-			fits := true
-			for _, f := range in.Filters {
-				fits = fits && slices.Contains(f.Values, map[string]string{"key": key, "resource-type": kind}[*f.Name])
-			}
-			if fits {
+			have := map[string][]string{"key": {key}, "resource-type": {kind}}
+			if fit(in.Filters, func(name string) []string { return have[name] }) {
 				all = append(all, types.TagDescription{ResourceId: new(id), Key: new(key), Value: new(text)})
 			}
 		}
@@ -151,23 +148,35 @@ func (e *EC2) DescribeInstanceTypes(_ context.Context, in *ec2.DescribeInstanceT
 	return out, nil
 }
 
-// filtered returns the existing resources that match a filter: an id, or the value of a tag ("tag:key").
-func (e *EC2) filtered(filters []types.Filter) []string {
-	var found []string
-	if key, tag := strings.CutPrefix(*filters[0].Name, "tag:"); tag {
-		for _, id := range slices.Sorted(maps.Keys(e.Tags)) {
-			if slices.Contains(filters[0].Values, e.Tags[id][key]) {
-				found = append(found, id)
-			}
-		}
-		return found
-	}
-	for _, id := range filters[0].Values {
-		if e.Tags[id] != nil {
+// filtered returns the ids of the existing resources that match the filters.
+func (e *EC2) filtered(filters []types.Filter) (found []string) {
+	for _, id := range slices.Sorted(maps.Keys(e.Tags)) {
+		if fit(filters, func(name string) []string { return filterable(name, id, e.Tags[id]) }) {
 			found = append(found, id)
 		}
 	}
 	return found
+}
+
+// fit reports whether a resource matches all filters. have returns the resource's values for the name of a filter.
+func fit(filters []types.Filter, have func(name string) []string) bool {
+	return !slices.ContainsFunc(filters, func(f types.Filter) bool {
+		return !slices.ContainsFunc(have(*f.Name), func(value string) bool { return slices.Contains(f.Values, value) })
+	})
+}
+
+// filterable returns a resource's values for the name of a filter: tag-key, tag:…, or one that selects by id.
+func filterable(name, id string, tags map[string]string) []string {
+	key, tag := strings.CutPrefix(name, "tag:")
+	switch text, tagged := tags[key]; {
+	case name == "tag-key":
+		return slices.Collect(maps.Keys(tags))
+	case tag && !tagged:
+		return nil
+	case tag:
+		return []string{text}
+	}
+	return []string{id}
 }
 
 func tagList(tags map[string]string) (list []types.Tag) {

@@ -32,14 +32,14 @@ type EKS struct {
 	serial   int
 	roles    *IAM
 	// ended holds the deleted access entries, by principal ARN.
-	ended map[string]ended
+	ended map[string]gone[Entry]
 }
 
 func newEKS(calls *Calls, roles *IAM) *EKS {
 	return &EKS{
 		Calls: calls, roles: roles, Delay: 1, looks: map[string]int{},
 		Groups: map[string]*types.Nodegroup{}, Addons: map[string]types.AddonStatus{}, Entries: map[string]*Entry{},
-		Associations: map[string]*types.PodIdentityAssociation{}, ended: map[string]ended{},
+		Associations: map[string]*types.PodIdentityAssociation{}, ended: map[string]gone[Entry]{},
 		Cluster: &types.Cluster{
 			Name: new("demo"), Arn: new(ClusterARN), Status: types.ClusterStatusActive, Version: new("1.35"),
 			Identity:           &types.Identity{Oidc: &types.OIDC{Issuer: new("https://oidc.example/id/ABC")}},

@@ -3,6 +3,7 @@ package awsfake
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
@@ -32,11 +33,12 @@ func newEvents(calls *Calls) *Events { return &Events{Calls: calls, Rules: map[s
 // RuleARN returns the ARN of a rule.
 func RuleARN(name string) string { return "arn:aws:events:" + Region + ":" + Account + ":rule/" + name }
 
-func (e *Events) rule(call, name string) (*Rule, error) {
-	if err := e.call("Events."+call, name); err != nil {
+// rule returns the rule with a name or an ARN.
+func (e *Events) rule(call, id string) (*Rule, error) {
+	if err := e.call("Events."+call, id); err != nil {
 		return nil, err
 	}
-	if rule := e.Rules[name]; rule != nil {
+	if rule := e.Rules[strings.TrimPrefix(id, RuleARN(""))]; rule != nil {
 		return rule, nil
 	}
 	return nil, &types.ResourceNotFoundException{}
@@ -88,29 +90,21 @@ func (e *Events) DeleteRule(_ context.Context, in *eventbridge.DeleteRuleInput,
 
 func (e *Events) ListTagsForResource(_ context.Context, in *eventbridge.ListTagsForResourceInput,
 	_ ...func(*eventbridge.Options)) (*eventbridge.ListTagsForResourceOutput, error) {
-	if err := e.call("Events.ListTagsForResource", *in.ResourceARN); err != nil {
+	rule, err := e.rule("ListTagsForResource", *in.ResourceARN)
+	if err != nil {
 		return nil, err
 	}
-	for name, rule := range e.Rules {
-		if RuleARN(name) == *in.ResourceARN {
-			return &eventbridge.ListTagsForResourceOutput{Tags: rule.Tags}, nil
-		}
-	}
-	return nil, &types.ResourceNotFoundException{}
+	return &eventbridge.ListTagsForResourceOutput{Tags: rule.Tags}, nil
 }
 
 func (e *Events) TagResource(_ context.Context, in *eventbridge.TagResourceInput,
 	_ ...func(*eventbridge.Options)) (*eventbridge.TagResourceOutput, error) {
-	if err := e.call("Events.TagResource", *in.ResourceARN); err != nil {
+	rule, err := e.rule("TagResource", *in.ResourceARN)
+	if err != nil {
 		return nil, err
 	}
-	for name, rule := range e.Rules {
-		if RuleARN(name) == *in.ResourceARN {
-			rule.Tags = put(rule.Tags, in.Tags, func(t types.Tag) string { return *t.Key })
-			return &eventbridge.TagResourceOutput{}, nil
-		}
-	}
-	return nil, &types.ResourceNotFoundException{}
+	rule.Tags = put(rule.Tags, in.Tags, func(t types.Tag) string { return *t.Key })
+	return &eventbridge.TagResourceOutput{}, nil
 }
 
 func (e *Events) ListTargetsByRule(_ context.Context, in *eventbridge.ListTargetsByRuleInput,

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
@@ -34,19 +33,13 @@ type IAM struct {
 	// Missing are the ARNs of policies that do not exist.
 	Missing map[string]bool
 
-	deleted map[string]deletedRole
-}
-
-// deletedRole is a role as it was before its deletion.
-type deletedRole struct {
-	role *Role
-	at   time.Time
+	deleted map[string]gone[Role]
 }
 
 func newIAM(calls *Calls) *IAM {
 	return &IAM{
 		Calls: calls, Roles: map[string]*Role{}, Providers: map[string][]string{}, Profiles: map[string]*Profile{},
-		deleted: map[string]deletedRole{},
+		deleted: map[string]gone[Role]{},
 	}
 }
 
@@ -60,8 +53,8 @@ func (i *IAM) role(call string, name *string) (*Role, error) {
 	role := i.Roles[value(name)]
 	early := role != nil && call != "CreateRole" && i.lags(role.CreateDate, i.Lag.Roles)
 	reads := strings.HasPrefix(call, "Get") || strings.HasPrefix(call, "List")
-	if was := i.deleted[value(name)]; role == nil && was.role != nil && reads && i.lags(&was.at, i.Lag.Deleted) {
-		return was.role, nil
+	if last := i.deleted[value(name)]; role == nil && last.was != nil && reads && i.lags(&last.at, i.Lag.Deleted) {
+		return last.was, nil
 	}
 	switch {
 	case role == nil || early && !i.Lag.Denied:
@@ -119,7 +112,7 @@ func (i *IAM) DeleteRole(_ context.Context, in *iam.DeleteRoleInput, _ ...func(*
 	if len(role.Inline)+len(role.Attached) > 0 || i.held(value(in.RoleName)) {
 		return nil, &types.DeleteConflictException{}
 	}
-	i.deleted[*in.RoleName] = deletedRole{role, i.Now()}
+	i.deleted[*in.RoleName] = gone[Role]{role, i.Now()}
 	delete(i.Roles, *in.RoleName)
 	return &iam.DeleteRoleOutput{}, nil
 }

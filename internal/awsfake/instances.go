@@ -72,25 +72,12 @@ func (e *EC2) shutDown() {
 }
 
 func (i *Instance) fits(id string, filters []types.Filter) bool {
-	for _, f := range filters {
-		var have []string
-		switch name := *f.Name; name {
-		case "instance-id":
-			have = []string{id}
-		case "instance-state-name":
-			have = []string{string(i.State)}
-		case "tag-key":
-			have = slices.Collect(maps.Keys(i.Tags))
-		default:
-			if text, ok := i.Tags[strings.TrimPrefix(name, "tag:")]; ok {
-				have = []string{text}
-			}
+	return fit(filters, func(name string) []string {
+		if name == "instance-state-name" {
+			return []string{string(i.State)}
 		}
-		if !slices.ContainsFunc(have, func(h string) bool { return slices.Contains(f.Values, h) }) {
-			return false
-		}
-	}
-	return true
+		return filterable(name, id, i.Tags)
+	})
 }
 
 // TerminateInstances terminates all instances or none, as EC2 does.

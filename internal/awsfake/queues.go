@@ -21,17 +21,11 @@ type Queue struct {
 type SQS struct {
 	*Calls
 	Queues  map[string]*Queue
-	deleted map[string]deleted
-}
-
-// deleted is a deleted queue with the time of its deletion.
-type deleted struct {
-	queue *Queue
-	at    time.Time
+	deleted map[string]gone[Queue]
 }
 
 func newSQS(calls *Calls) *SQS {
-	return &SQS{Calls: calls, Queues: map[string]*Queue{}, deleted: map[string]deleted{}}
+	return &SQS{Calls: calls, Queues: map[string]*Queue{}, deleted: map[string]gone[Queue]{}}
 }
 
 // QueueURL returns the URL of a queue.
@@ -45,7 +39,7 @@ func (s *SQS) queue(call, url string) (*Queue, error) {
 	}
 	queue := s.Queues[url]
 	if last := s.deleted[url]; queue == nil && s.lags(&last.at, s.Lag.Dying) {
-		return last.queue, nil
+		return last.was, nil
 	}
 	if queue == nil || call != "CreateQueue" && s.lags(&queue.made, s.Lag.Queues) {
 		return nil, &types.QueueDoesNotExist{}
@@ -127,6 +121,6 @@ func (s *SQS) DeleteQueue(_ context.Context, in *sqs.DeleteQueueInput, _ ...func
 		return nil, err
 	}
 	delete(s.Queues, *in.QueueUrl)
-	s.deleted[*in.QueueUrl] = deleted{queue, s.Now()}
+	s.deleted[*in.QueueUrl] = gone[Queue]{queue, s.Now()}
 	return &sqs.DeleteQueueOutput{}, nil
 }

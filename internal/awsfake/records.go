@@ -2,7 +2,6 @@ package awsfake
 
 import (
 	"context"
-	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
@@ -61,31 +60,6 @@ func (r *Recorder) Forget(_ context.Context, _, name string) error {
 	}
 	delete(r.Kept, name)
 	return nil
-}
-
-// Deletions records in memory when resources were deleted, like the rack's records.
-type Deletions struct {
-	*Calls
-	Noted map[string]time.Time
-}
-
-// NewDeletions returns an empty store. Its calls count among the cloud's.
-func NewDeletions(cloud *Cloud) *Deletions {
-	return &Deletions{Calls: cloud.Calls, Noted: map[string]time.Time{}}
-}
-
-// NoteDeletion records the time of the last deletion.
-func (d *Deletions) NoteDeletion(_ context.Context, _, resource string, at time.Time) error {
-	if err := d.call("Deletions.Note", resource); err != nil {
-		return err
-	}
-	d.Noted[resource] = at.Truncate(time.Second)
-	return nil
-}
-
-// Deletion returns what NoteDeletion recorded.
-func (d *Deletions) Deletion(_ context.Context, _, resource string) (time.Time, error) {
-	return d.Noted[resource], d.call("Deletions.Get", resource)
 }
 
 // Contests stores a rack's contests in memory, like the rack's records.

@@ -16,6 +16,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 const (
@@ -63,7 +64,7 @@ func begin() (*awsfake.Cloud, *Step) {
 	cloud := awsfake.New()
 	cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
 	return cloud, &Step{IAM: cloud.IAM, EKS: cloud.EKS, ControllerBoundary: controllerBound, NodeBoundary: nodeBound,
-		Delay: 15 * time.Second, Deletions: awsfake.NewDeletions(cloud), Now: cloud.Now}
+		Delay: 15 * time.Second, Deletions: &store.Store{DB: cloud.Table}, Now: cloud.Now}
 }
 
 func run(t *testing.T, i *Step, p *plan.Plan) (outcome.Progress, string) {

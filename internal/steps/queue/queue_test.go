@@ -17,6 +17,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 const (
@@ -46,7 +47,7 @@ func wanted(present bool) *plan.Plan {
 
 func begin() (*awsfake.Cloud, *Step) {
 	cloud := awsfake.New()
-	return cloud, &Step{SQS: cloud.SQS, Rules: cloud.Events, Deletions: awsfake.NewDeletions(cloud), Now: cloud.Now}
+	return cloud, &Step{SQS: cloud.SQS, Rules: cloud.Events, Deletions: &store.Store{DB: cloud.Table}, Now: cloud.Now}
 }
 
 // run calls the step until it no longer waits for a new queue. It compares the changes of all calls and returns the
@@ -99,7 +100,7 @@ func TestCreatesOnceAndRemovesAll(t *testing.T) {
 	if !maps.Equal(progress.Outputs, none) {
 		t.Errorf("outputs %v, want %v", progress.Outputs, none)
 	}
-	if got, want := cloud.Writes(), []string{"Events.RemoveTargets " + name, "Events.DeleteRule " + name, "Deletions.Note queue",
+	if got, want := cloud.Writes(), []string{"Events.RemoveTargets " + name, "Events.DeleteRule " + name, "DynamoDB.PutItem rack#demo deleted#queue",
 		"SQS.DeleteQueue " + url}; !slices.Equal(got, want) {
 		t.Errorf("the rule goes before the queue: %v, want %v", got, want)
 	}
