@@ -36,13 +36,14 @@ func carried(release catalogue.Release) karpenter {
 	if err != nil {
 		panic("plan: " + err.Error()) // an embedded file
 	}
-	k := karpenter{Release: release, policies: map[string]template{}, pattern: interruptions(release), values: sync.OnceValue(func() map[string]any {
+	k := karpenter{Release: release, policies: map[string]template{}, pattern: interruptions(release)}
+	k.values = sync.OnceValue(func() map[string]any {
 		values, err := release.Values()
 		if err != nil {
 			panic("plan: " + err.Error()) // an embedded file
 		}
 		return values
-	})}
+	})
 	for name, text := range texts {
 		var policy Document
 		if err := json.Unmarshal(text, &policy); err != nil {

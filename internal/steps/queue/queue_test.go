@@ -100,9 +100,11 @@ func TestCreatesOnceAndRemovesAll(t *testing.T) {
 	if !maps.Equal(progress.Outputs, none) {
 		t.Errorf("outputs %v, want %v", progress.Outputs, none)
 	}
-	if got, want := cloud.Writes(), []string{"Events.RemoveTargets " + name, "Events.DeleteRule " + name, "DynamoDB.PutItem rack#demo deleted#queue",
-		"SQS.DeleteQueue " + url}; !slices.Equal(got, want) {
-		t.Errorf("the rule goes before the queue: %v, want %v", got, want)
+	order := []string{
+		"Events.RemoveTargets " + name, "Events.DeleteRule " + name, "DynamoDB.PutItem rack#demo deleted#queue", "SQS.DeleteQueue " + url,
+	}
+	if got := cloud.Writes(); !slices.Equal(got, order) {
+		t.Errorf("the rule goes before the queue: %v, want %v", got, order)
 	}
 	if len(cloud.SQS.Queues)+len(cloud.Events.Rules) > 0 {
 		t.Errorf("left: %v %v", cloud.SQS.Queues, cloud.Events.Rules)
