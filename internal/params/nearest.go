@@ -26,6 +26,9 @@ func Nearest(name string, known []string) string {
 	}
 	best, least := "", len(name)/2+1
 	for _, k := range known {
+		if len(k)-len(name) > least || len(name)-len(k) > least {
+			continue // at least that many bytes differ
+		}
 		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least || d == least && best != "" && k < best {
 			best, least = k, d
 		}

@@ -221,8 +221,9 @@ func (b *builder) order() []entry {
 
 // steps returns the steps in order.
 func (b *builder) steps() []Step {
-	var steps []Step
-	for _, e := range b.order() {
+	order := b.order()
+	steps := make([]Step, 0, len(order))
+	for _, e := range order {
 		if e.when == nil || e.when(b) {
 			steps = append(steps, e.step())
 		}

@@ -59,6 +59,33 @@ func independent(t *testing.T, a *api, kind string, path []string) {
 	}
 }
 
+// The rules of labels and tags are evaluated once for the same keys. A rule that reads a value must be evaluated again.
+func TestRulesOverKeys(t *testing.T) {
+	for rule, want := range map[string]bool{
+		`self.all(x, x != "kubernetes.io/hostname")`:  true,
+		`self.all(k, !k.startsWith('kubernetes.io'))`: true,
+		`self.all(x, self[x] != "")`:                  false,
+		`self.all(x, x in oldSelf)`:                   false,
+		`self.all(x, x != "a") && self["b"] != "c"`:   false,
+		`!has(self.a)`:    false,
+		`self == oldSelf`: false,
+		`self.exists(x, x == "a") ? self.b == "c" : true`: false,
+	} {
+		if got := overKeys(apiextensions.ValidationRule{Rule: rule}); got != want {
+			t.Errorf("%s reads only keys: %v, want %v", rule, got, want)
+		}
+	}
+	for _, a := range apis() {
+		for kind, paths := range parts {
+			for i, path := range paths {
+				if got, want := a.crds[kind]().parts[i].readsKeys, slices.Contains([]string{"labels", "tags"}, path[len(path)-1]); got != want {
+					t.Errorf("%s %s: %v: rules over keys: %v, want %v", a.Version, kind, path, got, want)
+				}
+			}
+		}
+	}
+}
+
 // tables returns the manifests of the tables of package validation, valid and invalid ones.
 func tables(t testing.TB) []*draft {
 	t.Helper()
