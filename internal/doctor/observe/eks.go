@@ -36,11 +36,14 @@ func (l *looker) cluster(ctx context.Context) error {
 	return nil
 }
 
-// nodegroups reads the node groups and then their network, of which the parameters may name all.
+// nodegroups reads the node groups, and then the subnets and security groups of the nodes, which follow from them.
 func (l *looker) nodegroups(ctx context.Context) (err error) {
 	l.o.NodeGroups, err = l.observer().NodeGroups(ctx, l.o.Cluster.Name)
+	if err != nil {
+		return err
+	}
 	l.network(ctx)
-	return err
+	return nil
 }
 
 func (l *looker) addOns(ctx context.Context) error {

@@ -56,8 +56,12 @@ func Look(ctx context.Context, name string, paths ownership.Paths, clients Clien
 	if l.o.Cluster != nil {
 		looks = append(looks, l.ofCluster()...)
 	} else {
+		reason := l.o.Unseen[doctor.TheCluster]
 		for _, each := range append(l.ofCluster(), l.inCluster()...) {
-			l.o.Unseen[each.source] = l.o.Unseen[doctor.TheCluster]
+			l.o.Unseen[each.source] = reason
+		}
+		for _, following := range []doctor.Source{doctor.Subnets, doctor.SecurityGroups, doctor.AddOnVersions} {
+			l.o.Unseen[following] = reason
 		}
 	}
 	var all sync.WaitGroup
@@ -104,7 +108,8 @@ func (l *looker) ofAccount() []look {
 	}
 }
 
-// ofCluster returns what reads the AWS resources of the cluster.
+// ofCluster returns what reads the AWS resources of the cluster. The node groups' subnets and security groups follow them,
+// and the add-ons' versions follow the add-ons.
 func (l *looker) ofCluster() []look {
 	return []look{
 		{doctor.NodeGroups, l.nodegroups},

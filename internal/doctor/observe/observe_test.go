@@ -318,17 +318,17 @@ func TestKeyOfEBS(t *testing.T) {
 	}
 }
 
-// A caller that may not read node groups still sees the network that the parameters and the cluster name.
+// Which subnets and security groups the nodes use is unknown without the node groups.
 func TestDeniedNodeGroups(t *testing.T) {
 	all, a := answers(), &account{}
 	delete(all, "/node-groups")
 	a.answers = all
 	o := observed(t, a, k8sfake.New(t).Dial)
-	if len(o.Unseen) != 1 || o.Unseen[doctor.NodeGroups] != "EKS ListNodegroups: AccessDeniedException: no" || len(o.SecurityGroups) != 1 {
-		t.Errorf("%v %+v", o.Unseen, o.SecurityGroups)
+	if len(o.Unseen) != 1 || o.Unseen[doctor.NodeGroups] != "EKS ListNodegroups: AccessDeniedException: no" {
+		t.Errorf("%v", o.Unseen)
 	}
-	if slices.Contains(a.called, "POST DescribeSubnets") {
-		t.Error("it reads subnets that nobody named")
+	if slices.Contains(a.called, "POST DescribeSubnets") || slices.Contains(a.called, "POST DescribeSecurityGroups") {
+		t.Errorf("it reads a network of unknown nodes: %v", a.called)
 	}
 }
 
@@ -345,9 +345,13 @@ func TestMissingCluster(t *testing.T) {
 	all := answers()
 	all[""] = `{"__type":"ResourceNotFoundException","message":"none"}`
 	o := observed(t, &account{answers: all}, noDial)
-	if !o.Missing || o.Cluster != nil || o.Unseen[doctor.Pods] != `there is no EKS cluster "prod" in this account and region` ||
-		o.Rules != 2 {
+	if !o.Missing || o.Cluster != nil || o.Rules != 2 {
 		t.Errorf("%+v", o)
+	}
+	for _, source := range []doctor.Source{doctor.NodeGroups, doctor.Subnets, doctor.SecurityGroups, doctor.AddOnVersions, doctor.Pods} {
+		if o.Unseen[source] != `there is no EKS cluster "prod" in this account and region` {
+			t.Errorf("%s: %q", source, o.Unseen[source])
+		}
 	}
 }
 

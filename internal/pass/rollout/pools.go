@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
@@ -51,7 +52,7 @@ func (r *Rollout) look(ctx context.Context, was store.Rollout) (store.Pools, err
 	return v.result(), err
 }
 
-// view is what a look has found so far.
+// view is what a node check has found so far.
 type view struct {
 	now time.Time
 	// before has the pools as they were told the last time.
@@ -204,16 +205,16 @@ func (p *pool) judge(before store.Pool, now time.Time) {
 		}
 		p.begins(since)
 		if !since.IsZero() && now.Sub(since) >= unready {
-			p.Reason = short(why)
+			p.Reason = outcome.ShortenTo(mostReason, why)
 		}
 		return
 	}
 	if healthy, began, text := k8s.Condition(p.object, "NodeRegistrationHealthy"); healthy == "False" {
 		p.begins(began)
-		p.Reason = short("NodePool/" + p.Pool.Pool + ": " + text)
+		p.Reason = outcome.ShortenTo(mostReason, "NodePool/"+p.Pool.Pool+": "+text)
 	}
 	if p.Unregistered > 0 { // which says more than the NodePool's condition
-		p.Reason = short(fmt.Sprintf("%d of %d nodes do not register: NodeClaim/%s", p.Unregistered, p.Nodes, p.stuck))
+		p.Reason = outcome.ShortenTo(mostReason, fmt.Sprintf("%d of %d nodes do not register: NodeClaim/%s", p.Unregistered, p.Nodes, p.stuck))
 	}
 }
 
@@ -243,10 +244,3 @@ func (p *pool) ready() (ready bool, why string, since time.Time) {
 
 // mostReason is the length in bytes to which a reason is cut, so that a few degraded pools fit into the status.
 const mostReason = 300
-
-func short(text string) string {
-	if len(text) <= mostReason {
-		return text
-	}
-	return strings.ToValidUTF8(text[:mostReason], "") + "…"
-}

@@ -1,6 +1,6 @@
-// Package rollout looks at the nodes of the racks with Karpenter. A pass ends when the objects are applied; the nodes
-// follow for hours, and a pool may stop being Ready without any pass. The look only reads the cluster. It writes the
-// status if it has something new to tell, and begins no pass.
+// Package rollout checks the nodes of the racks with Karpenter. A pass ends when the objects are applied; the nodes
+// follow for hours, and a pool may stop being Ready without any pass. The node check only reads the cluster. It writes
+// the status if it has something new to tell, and begins no pass.
 package rollout
 
 import (

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -124,8 +125,11 @@ func (c crd) part(kind string, path []string) crd {
 // overKeys reports whether a rule of a map holds for each of its keys, and reads nothing else of the map.
 func overKeys(rule apiextensions.ValidationRule) bool {
 	condition, is := strings.CutPrefix(rule.Rule, "self.all(")
-	return is && !strings.Contains(strings.ToLower(condition), "self")
+	return is && !strings.Contains(strings.ToLower(condition), "self") && !twoVariables.MatchString(condition)
 }
+
+// twoVariables matches the form of all() that reads the values too: self.all(key, value, …).
+var twoVariables = regexp.MustCompile(`^\s*\w+\s*,\s*\w+\s*,`)
 
 // check treats an object as the API server does at creation: it removes null fields, sets defaults, and applies schema
 // and rules. unknown has the paths of fields that the API server would silently drop, refused the errors of the schema,

@@ -1,6 +1,6 @@
 // Package nodes makes the manifests of a rack's NodePools and EC2NodeClasses, and checks them like the API server and
-// Karpenter do. It is separate from package plan because Karpenter's types are a large dependency: only validate and
-// the command import it.
+// Karpenter do. It is separate from package plan because Karpenter's types are a large dependency: only what
+// validates parameters imports it.
 package nodes
 
 import (

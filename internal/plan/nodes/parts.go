@@ -50,10 +50,11 @@ func (d *draft) varying() map[string]any {
 	return spec
 }
 
-// parts lists the fields below spec that a CRD validates independently: no rule on a field above one reads it. The API
-// server therefore accepts a manifest if it accepts each of these fields, and has accepted the rest of the manifest
-// before, in another manifest. New pools usually differ from known ones in these fields only, and checking a field
-// takes a fraction of the time for a manifest.
+// parts lists the fields below spec that a CRD validates independently: no rule on a field above one reads it.
+// Karpenter's own check looks at each label, taint and requirement alone, but for duplicate taints (twice finds these). A
+// manifest is therefore accepted if each of these fields is, and the rest of the manifest was before, in another
+// manifest. New pools usually differ from known ones in these fields only, and checking a field takes a fraction of the
+// time for a manifest.
 var parts = map[string][][]string{
 	"NodePool": {
 		{"template", "metadata", "labels"},
@@ -180,12 +181,14 @@ func (d *draft) accepted(definition crd, p pieces) bool {
 	return true
 }
 
-// acceptedPart checks a value for the part with an index, as check and read do for a manifest.
+// acceptedPart checks a value for the part with an index, as check and read do for a manifest. If the rules read only the
+// keys of a map, they are evaluated once for the same keys. They do not see a key whose value is null.
 func (d *draft) acceptedPart(definition crd, i int, value any) bool {
 	fields, isMap := value.(map[string]any)
+	once := isMap && definition.readsKeys && !slices.Contains(slices.Collect(maps.Values(fields)), nil)
 	var keys hash
-	if isMap && definition.readsKeys {
-		keys = hashOf(d.api.Version, d.kind, i, slices.Sorted(maps.Keys(fields)))
+	if once {
+		keys = hashOf("keys", d.api.Version, d.kind, i, slices.Sorted(maps.Keys(fields)))
 		if isGood(keys) {
 			definition.rules = nil
 		}
@@ -193,7 +196,7 @@ func (d *draft) acceptedPart(definition crd, i int, value any) bool {
 	if unknown, refused, broken := definition.check(value); len(unknown)+len(refused)+len(broken) > 0 {
 		return false
 	}
-	if isMap && definition.readsKeys {
+	if once {
 		good.Add(keys, nil)
 	}
 	for _, name := range slices.Backward(append([]string{"spec"}, parts[d.kind][i]...)) {

@@ -62,13 +62,15 @@ func independent(t *testing.T, a *api, kind string, path []string) {
 // The rules of labels and tags are evaluated once for the same keys. A rule that reads a value must be evaluated again.
 func TestRulesOverKeys(t *testing.T) {
 	for rule, want := range map[string]bool{
-		`self.all(x, x != "kubernetes.io/hostname")`:  true,
-		`self.all(k, !k.startsWith('kubernetes.io'))`: true,
-		`self.all(x, self[x] != "")`:                  false,
-		`self.all(x, x in oldSelf)`:                   false,
-		`self.all(x, x != "a") && self["b"] != "c"`:   false,
-		`!has(self.a)`:    false,
-		`self == oldSelf`: false,
+		`self.all(x, x != "kubernetes.io/hostname")`:      true,
+		`self.all(k, !k.startsWith('kubernetes.io'))`:     true,
+		`self.all(x, self[x] != "")`:                      false,
+		`self.all(x, x in oldSelf)`:                       false,
+		`self.all(k, v, v != "")`:                         false,
+		`self.all( k ,v, k != "" && v != "")`:             false,
+		`self.all(x, x != "a") && self["b"] != "c"`:       false,
+		`!has(self.a)`:                                    false,
+		`self == oldSelf`:                                 false,
 		`self.exists(x, x == "a") ? self.b == "c" : true`: false,
 	} {
 		if got := overKeys(apiextensions.ValidationRule{Rule: rule}); got != want {
@@ -267,7 +269,26 @@ func TestPartsAreCheckedAsTheWhole(t *testing.T) {
 	}
 }
 
-// FuzzParts does the same for any karpenter_config.
+// What is remembered of keys counts only for values that the rules have seen: not after a null, which is removed before the
+// rules, and not for a list of the same texts.
+func TestKeysAreRememberedOnceSeen(t *testing.T) {
+	for _, base := range drafts(map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}) {
+		path, key := parts["NodePool"][partLabels], "kubernetes.io/hostname"
+		if base.kind == "EC2NodeClass" {
+			path, key = []string{"tags"}, "karpenter.sh/nodepool"
+		}
+		for i, value := range []any{
+			map[string]any{"known": "x"}, map[string]any{key: nil}, map[string]any{key: "x"}, map[string]any{"remembered": "x"}, []any{"remembered"},
+		} {
+			difference, accepted := base.with(value, path).unlike()
+			if want := i != 2 && i != 4; difference != "" || accepted != want {
+				t.Errorf("%s %v: accepted: %v, want %v\n%s", base.kind, value, accepted, want, difference)
+			}
+		}
+	}
+}
+
+// FuzzParts does what TestPartsAreCheckedAsTheWhole does, for any karpenter_config.
 func FuzzParts(f *testing.F) {
 	for _, text := range []string{
 		`{"nodePool":{"template":{"metadata":{"labels":{"a":"b"}},"spec":{"taints":[{"key":"a","effect":"NoSchedule"}]}},` +

@@ -25,7 +25,7 @@ import (
 
 // typed calls Karpenter's own checks for each label, taint and requirement separately, so that a refusal can be
 // attributed to one of them. It then checks for duplicate taints, durations and budgets. What does not fit Karpenter's
-// types has been refused before. agreed means that Karpenter's check accepts the whole template, and so each of them.
+// types has been refused before. agreed means that Karpenter's check accepts the template, at once or in parts.
 func (d *draft) typed(agreed bool) (found findings) {
 	if d.kind != "NodePool" {
 		return nil
