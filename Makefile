@@ -1,4 +1,5 @@
-# Everything is built and installed into .cache/, by package managers and with checksums. `make help` lists the targets.
+# Package managers install everything into .cache/, with checksums. It is also where everything is built, except the functions
+# (dist/) and the template of make synth (cdk.out/). `make help` lists the targets.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -23,8 +24,8 @@ export CDK_VALIDATION := false
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 export CDK_DISABLE_CLI_TELEMETRY := 1
 
-# Scripts that run one after the other in CI use half of AWS's lags (docs/sandbox.md). The demo, and scripts that are run
-# by name, use the full lags.
+# Targets that run many scripts use half of AWS's lags (docs/sandbox.md). The demo, and scripts that are run by name, use the
+# full lags.
 test life deployment upgrades rights chaos cost latency load: export LAG_SCALE ?= 0.5
 
 # Lambda's name for the architecture of this machine.
@@ -88,10 +89,11 @@ rights: parts
 	  $(foreach package,e2e e2e-executions e2e-failures e2e-enabling e2e-changes e2e-disabling e2e-leaving,$(CACHE)/$(package)/decisions.jsonl)
 	@$(if $(UPDATE),go test ./cdk -run PermissionsDocument -update)
 
-## unit: the tests that need no sandbox
+# Without the variable, tests that need an API server are skipped.
+## unit: the tests that need neither a sandbox nor an API server
 .PHONY: unit
 unit: prerequisites
-	go test ./events ./statemachine ./cmd/... ./functions/... $$(go list ./internal/... | grep -vE '/(k8s|controller|nodepools|autoscaler|placement)$$')
+	CI= SAWHORSE_CLUSTER_BINARY= go test ./events ./statemachine ./cmd/... ./functions/... ./internal/...
 	go test -C tools/karpenter .
 
 ## e2e NAME=Story: one end-to-end script by name; with SANDBOX_ENV=.cache/sandbox.env it uses the sandbox of make sandbox

@@ -31,8 +31,8 @@ const (
 	// aboutPasses describes the exit codes of the commands that report the result of parameters.
 	aboutPasses = `
 
-Exit codes: 0 Reconciled or Paused; 1 Rejected, Failed or without a status; 2 wrong use; 3 not known: a pass is running,
-no pass has seen the last write, or AWS could not be read.`
+Exit codes: 0 Reconciled or Paused; 1 Rejected, Failed, without a status or, for status without --wait, Degraded; 2 wrong
+use; 3 not known: a pass is running, no pass has seen the last write, or AWS could not be read.`
 	aboutCloud = `
 
 Uses the AWS credentials and region of the environment. If the stack was deployed with another prefix than ` + ownership.DefaultPrefix + `

@@ -1,5 +1,5 @@
-// Function audit compares a rack with its parameters, without changing anything: for the schedule, which passes over a rack
-// in order, and at the beginning of a full pass.
+// Function audit compares a rack with its parameters. For the schedule it changes nothing, and requests a pass if something
+// is due. At the beginning of a full pass it also writes the pass's plan and records.
 package main
 
 import (

@@ -85,19 +85,19 @@ var checks = []check{
 	},
 	{
 		"spot-role", "EC2's service-linked role for spot",
-		"The first spot launch of an account makes it, and Karpenter may not: its launches fail.",
+		"An account's first spot launch creates this role. Karpenter may not create it, so its spot launches fail.",
 		[]Source{Parameters, SpotRole}, spotRole,
 	},
 	{
 		"organization", "service control policies, by IAM's simulation",
-		"What an organization denies no role can do, whatever its own policies say. " +
-			"The simulation knows no conditions of the real calls: it is a hint.",
+		"A role cannot do what a service control policy denies, whatever its own policies allow. " +
+			"IAM's simulation does not know the condition keys of the real calls, so treat the result as a hint.",
 		[]Source{Organization}, organization,
 	},
 	{
 		"encryption", "who may use the KMS keys of nodes' volumes",
 		"An instance whose volume cannot be decrypted ends right after its launch, " +
-			"with Client.InternalError or Client.InvalidKMSKey and no other word.",
+			"and EC2 reports only Client.InternalError or Client.InvalidKMSKey as the reason.",
 		[]Source{Parameters, TheCluster, Keys}, encryption,
 	},
 	{
@@ -107,7 +107,8 @@ var checks = []check{
 	},
 	{
 		"tolerations", "taints of the pools and of the system node groups, and what tolerates them",
-		"A node without its network, storage or log agent is of no use; a controller that nothing takes never starts.",
+		"A node without its network, storage or log agent is of no use; " +
+			"a controller that tolerates the taints of no system node group never starts.",
 		[]Source{Parameters, TheCluster, NodeGroups, DaemonSets}, tolerations,
 	},
 	{
@@ -148,7 +149,8 @@ var checks = []check{
 	},
 	{
 		"do-not-disrupt", "pods that ask not to be moved",
-		"Their nodes are not consolidated or replaced while they run; Karpenter does not read Cluster Autoscaler's word for it.",
+		"Their nodes are not consolidated or replaced while they run; " +
+			"Karpenter ignores Cluster Autoscaler's annotation safe-to-evict: \"false\".",
 		[]Source{Pods}, doNotDisrupt,
 	},
 }

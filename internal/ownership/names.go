@@ -150,7 +150,7 @@ const (
 	ServiceAccount = "karpenter"
 	// ControllerImage is the image repository of the controller in the chart.
 	ControllerImage = "public.ecr.aws/karpenter/controller"
-	// KarpenterVersion is the version that Sawhorse installs. The catalogue has others (package karpenter).
+	// KarpenterVersion is the version for a rack that names none. The catalogue has others (package karpenter).
 	KarpenterVersion = "1.10.0"
 	// WorkloadPool and BuildPool are the names of the NodePool and the EC2NodeClass of the built-in pools.
 	WorkloadPool = "workload"

@@ -1,5 +1,5 @@
-// Package story runs end-to-end scripts against a running sandbox. The scripts use ordinary aws and kubectl commands
-// only, and print each command, its result and its duration.
+// Package story runs end-to-end scripts against a running sandbox. The scripts use the commands that an operator
+// has (aws, kubectl, sawhorse, cdk, helm), and print each command, its result and its duration.
 package story
 
 import (

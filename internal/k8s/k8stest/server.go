@@ -56,7 +56,7 @@ func Config(t *testing.T) *rest.Config {
 	t.Helper()
 	if os.Getenv(BinaryVariable) == "" {
 		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s is not set: this test needs the cluster binary (make cluster builds it)", BinaryVariable)
+			t.Fatalf("%s is not set: this test needs the cluster binary (make parts builds it)", BinaryVariable)
 		}
 		t.Skipf("%s is not set: run through make, which builds the cluster binary", BinaryVariable)
 	}

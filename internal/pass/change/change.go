@@ -108,7 +108,7 @@ func (w *writer) write(ctx context.Context, c store.ChangeRequest) (all bool, er
 }
 
 // missing reports whether a write would change something. An absent parameter already has its default. If somebody has
-// made the parameter a SecureString since the change was accepted, it is left alone: the step validate reports it and
+// made the parameter a SecureString since the change was accepted, it is left alone: the function validate reports it and
 // says what to do.
 func (w *writer) missing(one store.Write) bool {
 	live, exists := w.live.Values[one.Name]

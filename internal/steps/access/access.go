@@ -71,7 +71,7 @@ func (a *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Prog
 }
 
 // unseenTag turns a refusal by IAM into an error that is retried for some seconds. The function's rights require a tag
-// on the cluster, which its owner may have set moments ago. The step validate has seen the tag, but AWS does not
+// on the cluster, which its owner may have set moments ago. The function validate has seen the tag, but AWS does not
 // document how soon IAM does.
 func unseenTag(p *plan.Plan, err error) error {
 	if outcome.Code(err) != "AccessDeniedException" {
