@@ -26,8 +26,9 @@ if text not in ("", "None"):
 // Rollout changes a pool so that Karpenter replaces its node, and follows that to its end. Then a pool stops being Ready.
 func Rollout(t *Teller) {
 	const (
-		settings = `{"rack":"demo","set":{"karpenter_disruption_budget_nodes":"0"}}`
-		back     = `{"rack":"demo","unset":["karpenter_disruption_budget_nodes","karpenter_node_labels"]}`
+		// The new node may cost more than the old one, and Karpenter would soon replace it by a cheaper one.
+		settings = `{"rack":"demo","set":{"karpenter_disruption_budget_nodes":"0","karpenter_consolidate_after":"1h"}}`
+		back     = `{"rack":"demo","unset":["karpenter_disruption_budget_nodes","karpenter_consolidate_after","karpenter_node_labels"]}`
 		ready    = `kubectl get ec2nodeclass workload -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`
 		selector = `kubectl patch ec2nodeclass workload --type merge ` +
 			`-p '{"spec":{"subnetSelectorTerms":[{"tags":{"karpenter.sh/discovery":"nowhere"}}]}}'`
