@@ -57,11 +57,11 @@ sandbox-down:
 	@if [ -x $(BIN)/sandbox ]; then $(BIN)/sandbox down; fi
 
 # go test caches results while no file of the module changes. documents and audit read files of the root module, so they
-# run each time. The controller's tests take longest and come first, so that others run beside them.
+# run each time. The tests of the steps controller and nodepools take longest and come first, so that others run beside them.
 ## test: unit tests, tests of the state machine and the template, and the main end-to-end scripts
 .PHONY: test
 test: parts
-	go test ./internal/steps/controller ./...
+	go test ./internal/steps/controller ./internal/steps/nodepools ./...
 	go test -C tools/karpenter .
 	cd sandbox && go test $$(go list ./... | grep -vE '/(e2e|documents|audit)')
 	cd sandbox && go test -count=1 ./documents ./audit
