@@ -29,7 +29,7 @@ type settings struct {
 	// ResyncMinutes (resyncMinutes) is the interval of the audits, ResyncSlots (resyncSlots) the number of ticks over which
 	// they are spread: one a minute, which is as often as the Scheduler calls.
 	ResyncMinutes, ResyncSlots int
-	// RolloutMinutes (rolloutMinutes) is the time between two looks at the nodes of all racks with Karpenter.
+	// RolloutMinutes (rolloutMinutes) is the time between two node checks of all racks with Karpenter.
 	RolloutMinutes int
 	// DrainSeconds (drainSeconds) is how long nodes may drain when Karpenter is turned off or when their
 	// node group is replaced.

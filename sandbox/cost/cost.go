@@ -47,7 +47,7 @@ const (
 	changeThat    = "one parameter changed (a NodePool's limit)"
 	afterAChange  = "the first audit after a change"
 	fiveAtOnce    = "five writes at once"
-	lookThat      = "a look at the nodes that finds nothing new"
+	lookThat      = "a node check that finds nothing new"
 	theOneThatMet = "of these, a write that joins a pass under way"
 )
 

@@ -59,7 +59,7 @@ func (c Counts) Dollars() (sum float64) {
 const (
 	coldAudit = 2 * time.Second
 	coldCall  = time.Second
-	// warmLook is for a look at the nodes, in a function that is called every five minutes. One call looks at all racks,
+	// warmLook is for a node check, in a function that is called every five minutes. One call looks at all racks,
 	// three at a time; here a rack pays for all of its time.
 	warmLook = 500 * time.Millisecond
 )
@@ -87,7 +87,7 @@ func month(audit, change, look Pass) []line {
 	return []line{
 		{"730 audits", hours * audit.cold().Dollars()},
 		{"100 changes of a parameter", changes * change.cold().Dollars()},
-		{"8,760 looks at the nodes", looks * look.warm().Dollars()},
+		{"8,760 node checks", looks * look.warm().Dollars()},
 		{"traces of the audits and the changes", price(Trace, hours+changes)},
 		{"the metric OutOfLine, in 100 hours", price(Metric, changes)},
 		{"the alarm on unread queues, for its queue", price(QueueAlarm, 1)},
