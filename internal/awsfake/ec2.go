@@ -1,6 +1,7 @@
 package awsfake
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -14,6 +15,8 @@ import (
 type EC2 struct {
 	*Calls
 	Tags map[string]map[string]string
+	// Elsewhere are the VPCs of the subnets and security groups that are not in VPC, by id.
+	Elsewhere map[string]string
 	// TemplateGroups are the security groups in launch templates, by id and version: "lt-1/3".
 	TemplateGroups map[string][]string
 	// Types are the instance types that EC2 knows, with their architectures.
@@ -22,6 +25,11 @@ type EC2 struct {
 	Instances map[string]*Instance
 	Delay     int
 }
+
+// VPC is the VPC of the cluster.
+const VPC = "vpc-cluster"
+
+func (e *EC2) vpc(id string) *string { return new(cmp.Or(e.Elsewhere[id], VPC)) }
 
 func newEC2(calls *Calls) *EC2 {
 	return &EC2{
@@ -89,7 +97,7 @@ func (e *EC2) DescribeSubnets(_ context.Context, in *ec2.DescribeSubnetsInput,
 	out := &ec2.DescribeSubnetsOutput{}
 	for _, id := range e.filtered(in.Filters) {
 		out.Subnets = append(out.Subnets, types.Subnet{
-			SubnetId: new(id), AvailabilityZone: new(Region + id[len(id)-1:]), Tags: tagList(e.Tags[id]),
+			SubnetId: new(id), VpcId: e.vpc(id), AvailabilityZone: new(Region + id[len(id)-1:]), Tags: tagList(e.Tags[id]),
 		})
 	}
 	return out, nil
@@ -102,7 +110,7 @@ func (e *EC2) DescribeSecurityGroups(_ context.Context, in *ec2.DescribeSecurity
 	}
 	out := &ec2.DescribeSecurityGroupsOutput{}
 	for _, id := range e.filtered(in.Filters) {
-		out.SecurityGroups = append(out.SecurityGroups, types.SecurityGroup{GroupId: new(id), Tags: tagList(e.Tags[id])})
+		out.SecurityGroups = append(out.SecurityGroups, types.SecurityGroup{GroupId: new(id), VpcId: e.vpc(id), Tags: tagList(e.Tags[id])})
 	}
 	return out, nil
 }

@@ -43,7 +43,7 @@ func newEKS(calls *Calls, roles *IAM) *EKS {
 		Cluster: &types.Cluster{
 			Name: new("demo"), Arn: new(ClusterARN), Status: types.ClusterStatusActive, Version: new("1.35"),
 			Identity:           &types.Identity{Oidc: &types.OIDC{Issuer: new("https://oidc.example/id/ABC")}},
-			ResourcesVpcConfig: &types.VpcConfigResponse{ClusterSecurityGroupId: new("sg-cluster")},
+			ResourcesVpcConfig: &types.VpcConfigResponse{ClusterSecurityGroupId: new("sg-cluster"), VpcId: new(VPC)},
 			AccessConfig:       &types.AccessConfigResponse{AuthenticationMode: types.AuthenticationModeConfigMap},
 			Tags:               map[string]string{"sawhorse.dev/rack": "demo"}, // the owner's permission for the rack
 		},

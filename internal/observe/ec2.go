@@ -50,7 +50,8 @@ func (o *Observer) Subnets(ctx context.Context, config params.Config, facts plan
 // Subnet converts a subnet.
 func Subnet(s ec2types.Subnet) plan.Tagged {
 	return plan.Tagged{
-		ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), Owner: aws.ToString(s.OwnerId), Tags: Tags(s.Tags),
+		ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), Owner: aws.ToString(s.OwnerId), VPC: aws.ToString(s.VpcId),
+		Tags: Tags(s.Tags),
 	}
 }
 
@@ -91,7 +92,9 @@ func (o *Observer) securityGroups(ctx context.Context, filter string, values ...
 	})
 	if err := EachPage(ctx, pages, func(page *ec2.DescribeSecurityGroupsOutput) {
 		for _, g := range page.SecurityGroups {
-			found = append(found, plan.Tagged{ID: aws.ToString(g.GroupId), Owner: aws.ToString(g.OwnerId), Tags: Tags(g.Tags)})
+			found = append(found, plan.Tagged{
+				ID: aws.ToString(g.GroupId), Owner: aws.ToString(g.OwnerId), VPC: aws.ToString(g.VpcId), Tags: Tags(g.Tags),
+			})
 		}
 	}); err != nil {
 		return nil, fmt.Errorf("security groups %s: describe: %w", strings.Join(values, ", "), err)

@@ -140,6 +140,7 @@ func ClusterFacts(c *types.Cluster) (plan.ClusterFacts, error) {
 	}
 	if c.ResourcesVpcConfig != nil {
 		facts.SecurityGroup = aws.ToString(c.ResourcesVpcConfig.ClusterSecurityGroupId)
+		facts.VPC = aws.ToString(c.ResourcesVpcConfig.VpcId)
 	}
 	if c.AccessConfig != nil {
 		facts.AuthMode = cmp.Or(string(c.AccessConfig.AuthenticationMode), facts.AuthMode)

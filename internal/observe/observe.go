@@ -5,7 +5,6 @@ package observe
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -37,18 +36,26 @@ type Records interface {
 }
 
 // Facts returns the facts that the plan of a rack needs. It reads nothing else, because a pass that finds nothing to do
-// makes the same calls each time.
+// makes the same calls each time. Of a cluster whose owner has not let the rack in it reads nothing but that.
 func (o *Observer) Facts(ctx context.Context, config params.Config, records plan.Records) (plan.Facts, error) {
 	facts := plan.Facts{Records: records, Deployment: o.Deployment}
 	if !config.AuthMode && !config.Enabled || records.Goal == "" && config.HasRefused("cluster_name") {
 		return facts, nil
 	}
-	cluster, err := o.cluster(ctx, config.ClusterName, &facts)
+	cluster, err := o.cluster(ctx, config.ClusterName)
 	if err != nil {
 		return facts, err
 	}
 	if cluster == nil {
 		return facts, o.lost(ctx, config, &facts)
+	}
+	facts.Cluster = cluster
+	if !facts.LetIn(config.Rack) {
+		facts.Cluster = cluster.Asked()
+		return facts, nil
+	}
+	if facts.NodeGroups, err = o.NodeGroups(ctx, config.ClusterName); err != nil {
+		return facts, err
 	}
 	known := facts // the reads need the cluster and its node groups, and each sets what is not in known
 	err = together(ctx,
@@ -91,22 +98,14 @@ func (o *Observer) Facts(ctx context.Context, config params.Config, records plan
 	return facts, err
 }
 
-// cluster sets the cluster and its node groups, which it reads side by side. It returns nil if there is no such cluster.
-func (o *Observer) cluster(ctx context.Context, name string, facts *plan.Facts) (*plan.ClusterFacts, error) {
-	var groups []plan.NodeGroup
-	var failed error
-	var listing sync.WaitGroup
-	listing.Go(func() { groups, failed = o.NodeGroups(ctx, name) })
+// cluster returns the cluster, or nil if there is none of that name.
+func (o *Observer) cluster(ctx context.Context, name string) (*plan.ClusterFacts, error) {
 	described, err := o.Cluster(ctx, name)
-	if listing.Wait(); err != nil || described == nil {
+	if err != nil || described == nil {
 		return nil, err
 	}
 	cluster, err := ClusterFacts(described)
-	if err != nil {
-		return nil, err
-	}
-	facts.Cluster, facts.NodeGroups = &cluster, groups
-	return facts.Cluster, failed
+	return &cluster, err
 }
 
 // together runs reads that do not depend on each other, and returns the first error. It limits the number of concurrent

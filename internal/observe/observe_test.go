@@ -83,15 +83,18 @@ func TestObserve(t *testing.T) {
 				Name: "demo", ARN: awsfake.ClusterARN, Account: awsfake.Account, Region: awsfake.Region,
 				Partition: "aws", OIDCIssuer: "https://oidc.example/id/ABC", SecurityGroup: "sg-cluster",
 			},
-			Status: "ACTIVE", Version: "1.35", AuthMode: "CONFIG_MAP", Tags: map[string]string{ownership.TagRack: "demo"},
+			Status: "ACTIVE", Version: "1.35", AuthMode: "CONFIG_MAP", VPC: awsfake.VPC, Tags: map[string]string{ownership.TagRack: "demo"},
 		},
 		NodeGroups: []plan.NodeGroup{build, system},
 		Subnets: []plan.Tagged{
-			{ID: "subnet-a", Zone: "eu-central-1a", Tags: map[string]string{}}, {ID: "subnet-b", Zone: "eu-central-1b", Tags: map[string]string{}},
+			{ID: "subnet-a", Zone: "eu-central-1a", VPC: awsfake.VPC, Tags: map[string]string{}},
+			{ID: "subnet-b", Zone: "eu-central-1b", VPC: awsfake.VPC, Tags: map[string]string{}},
 		},
-		SecurityGroups: []plan.Tagged{{ID: "sg-cluster", Tags: map[string]string{}}, {ID: "sg-node", Tags: map[string]string{"a": "b"}}},
-		PodIdentity:    true,
-		Deployment:     plan.Deployment{RequireClusterTag: true, NodeRoles: []string{"*"}},
+		SecurityGroups: []plan.Tagged{
+			{ID: "sg-cluster", VPC: awsfake.VPC, Tags: map[string]string{}}, {ID: "sg-node", VPC: awsfake.VPC, Tags: map[string]string{"a": "b"}},
+		},
+		PodIdentity: true,
+		Deployment:  plan.Deployment{RequireClusterTag: true, NodeRoles: []string{"*"}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\n got %+v\nwant %+v", got, want)
@@ -132,7 +135,7 @@ func TestObserveAsksOnlyWhatThePlanNeeds(t *testing.T) {
 		want    string
 	}{
 		{"nothing asked", params.Config{ClusterName: "demo"}, plan.Records{}, ""},
-		{"access", params.Config{ClusterName: "demo", AuthMode: true}, plan.Records{}, "DynamoDB EC2 EKS"},
+		{"access", params.Config{Rack: "demo", ClusterName: "demo", AuthMode: true}, plan.Records{}, "DynamoDB EC2 EKS"},
 		{"Karpenter, the first time", enabled, plan.Records{}, "DynamoDB EC2 EKS Events IAM SQS"},
 		{"Karpenter, later", enabled, plan.Records{WasOn: true, Credentials: "podidentity"}, "DynamoDB EC2 EKS"},
 		{"Karpenter with IRSA, later", enabled, plan.Records{WasOn: true, Credentials: "irsa"}, "DynamoDB EC2 EKS IAM"},
@@ -142,6 +145,30 @@ func TestObserveAsksOnlyWhatThePlanNeeds(t *testing.T) {
 		if got := services(s); got != c.want {
 			t.Errorf("%s: asks %q, want %q", c.what, got, c.want)
 		}
+	}
+}
+
+// Whoever writes a rack's parameters may name any cluster. Of one whose owner has not let the rack in, only the answer to
+// that question is read, and nothing of its node groups, its network or its records.
+func TestAClusterThatHasNotLetTheRackInIsNotRead(t *testing.T) {
+	for what, tags := range map[string]map[string]string{"no tag": nil, "another rack's": {ownership.TagRack: "other"}} {
+		s := begin(t)
+		s.cloud.EKS.Cluster.Tags = tags
+		facts := s.observed(enabled, plan.Records{})
+		if made := s.cloud.Made(); !slices.Equal(made, []string{"EKS.DescribeCluster"}) {
+			t.Errorf("%s: %q", what, made)
+		}
+		asked := plan.ClusterFacts{
+			Cluster: plan.Cluster{Name: "demo", ARN: awsfake.ClusterARN}, AuthMode: "CONFIG_MAP", Tags: tags,
+		}
+		if want := (plan.Facts{Cluster: &asked, Deployment: s.observer.Deployment}); !reflect.DeepEqual(facts, want) {
+			t.Errorf("%s:\n got %+v\nwant %+v", what, facts, want)
+		}
+	}
+	s := begin(t)
+	s.cloud.EKS.Cluster.Tags, s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = nil, ekstypes.AuthenticationModeApiAndConfigMap
+	if facts := s.observed(enabled, plan.Records{Goal: plan.GoalAccess}); len(facts.NodeGroups) != 2 {
+		t.Errorf("a rack whose access has been migrated: %+v", facts)
 	}
 }
 

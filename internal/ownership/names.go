@@ -62,6 +62,9 @@ func NodeRole(rack string) string { return rack + "-karpenter-nodes" }
 // (karpenter-provider-aws 1.10, pkg/providers/instanceprofile).
 func ProfilePath(region, cluster string) string { return "/karpenter/" + region + "/" + cluster + "/" }
 
+// RackNamespace returns the namespace of a rack's own Deployments (its API, router and resolver).
+func RackNamespace(rack string) string { return rack + "-system" }
+
 // Queue returns the name of the interruption queue.
 func Queue(rack string) string { return rack + "-karpenter" }
 

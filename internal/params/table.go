@@ -335,7 +335,7 @@ var Table = []Param{
 		Value: Value{
 			Type: "list", Pattern: commas(`sg-[0-9a-f]{8,17}`), Allowed: "security group ids with commas", Example: "sg-0123456789abcdef0",
 		},
-		Description: "Security groups of Karpenter's nodes: what gets the discovery tag.",
+		Description: "Security groups of Karpenter's nodes: what gets the discovery tag. They are in the cluster's VPC.",
 		set:         setter(list, func(c *Config) *[]string { return &c.SecurityGroupIDs }),
 	},
 	{
@@ -343,7 +343,7 @@ var Table = []Param{
 		Value: Value{
 			Type: "list", Pattern: commas(`subnet-[0-9a-f]{8,17}`), Allowed: "subnet ids with commas", Example: "subnet-0123456789abcdef0",
 		},
-		Description: "Subnets of Karpenter's nodes: what gets the discovery tag.",
+		Description: "Subnets of Karpenter's nodes: what gets the discovery tag. They are in the cluster's VPC.",
 		set:         setter(list, func(c *Config) *[]string { return &c.SubnetIDs }),
 	},
 	{
@@ -353,7 +353,7 @@ var Table = []Param{
 			Example: "kube-system/metrics-server,kube-system/coredns",
 		},
 		Description: "The Deployments that are pinned to system nodes: of kube-system, " +
-			"of the rack's own namespaces ({rack}-…) and of the stack's systemNamespaces; never Karpenter's own.",
+			"of the rack's own namespace {rack}-system and of the stack's systemNamespaces; never Karpenter's own.",
 		set: setter(list, func(c *Config) *[]string { return &c.SystemDeployments }),
 	},
 	{

@@ -55,13 +55,14 @@ func (b *builder) ownECR(image string) bool {
 }
 
 // systemDeployments refuses Deployments that do not belong to the rack, because changing the placement of a Deployment
-// rolls it out again.
+// rolls it out again. The namespaces are whole names: all that begins with the rack's name would include those of a rack
+// whose name begins with it.
 func (b *builder) systemDeployments() {
-	namespaces := append([]string{ownership.Namespace}, b.facts.Deployment.SystemNamespaces...)
+	namespaces := append([]string{ownership.Namespace, ownership.RackNamespace(b.config.Rack)}, b.facts.Deployment.SystemNamespaces...)
 	var before, now []string
 	for _, deployment := range b.config.SystemDeployments {
 		namespace, _, _ := strings.Cut(deployment, "/")
-		own := slices.Contains(namespaces, namespace) || strings.HasPrefix(namespace, b.config.Rack+"-")
+		own := slices.Contains(namespaces, namespace)
 		switch inForce := b.inForce(systemDeployments, deployment); {
 		case deployment == ownership.Namespace+"/"+ownership.ReleaseController && !inForce:
 			b.problem(systemDeployments,
@@ -75,9 +76,9 @@ func (b *builder) systemDeployments() {
 	}
 	others := func(inForce bool, deployments []string) {
 		if len(deployments) > 0 {
-			b.disallowed(systemDeployments, inForce, "system_deployments has %s; allowed are Deployments of the namespaces %s and %s-…; "+
+			b.disallowed(systemDeployments, inForce, "system_deployments has %s; allowed are Deployments of the namespaces %s; "+
 				"take the others out, or have their namespace added to the stack's context value systemNamespaces",
-				strings.Join(deployments, ", "), strings.Join(namespaces, ", "), b.config.Rack)
+				strings.Join(deployments, ", "), strings.Join(namespaces, ", "))
 		}
 	}
 	others(false, now)

@@ -109,7 +109,9 @@ func TestWhatAnImageRepositoryMayBe(t *testing.T) {
 func TestSystemDeployments(t *testing.T) {
 	for deployments, good := range map[string]bool{
 		"kube-system/metrics-server,kube-system/coredns": true,
-		"demo-system/api,demo-web/web":                   true,
+		"demo-system/api,demo-system/web":                true,
+		"demo-2-system/api":                              false, // rack demo-2
+		"demo-web/web":                                   false, // of a rack demo-web, or of nobody
 		"ingress/nginx":                                  true,
 		"ingress-of-others/nginx":                        false,
 		"kube-system-of-others/x":                        false,
@@ -137,7 +139,7 @@ func TestSystemDeployments(t *testing.T) {
 	got := build(t, with(on, "system_deployments", "shop/web,dns/a,shop/db"), f).Problems
 	if len(got) != 1 ||
 		!strings.Contains(got[0].Message,
-			"has shop/db, shop/web; allowed are Deployments of the namespaces kube-system, ingress, dns and demo-…;") ||
+			"has shop/db, shop/web; allowed are Deployments of the namespaces kube-system, demo-system, ingress, dns;") ||
 		!strings.Contains(got[0].Message, "systemNamespaces") {
 		t.Errorf("%v", got)
 	}

@@ -35,7 +35,6 @@ func Build(config params.Config, facts Facts, objects []Object) Outcome {
 			b.plan.NodePools.Objects = objects
 		}
 		b.plan.Steps = b.steps()
-		b.letIn()
 	}
 	b.allowed()
 	return Outcome{Plan: b.plan, Problems: b.problems, Warnings: b.warnings}
@@ -82,7 +81,8 @@ func (b *builder) goal() Goal {
 	}
 }
 
-// cluster checks that the cluster exists, is usable and belongs to this rack.
+// cluster checks that the cluster exists, lets the rack in, belongs to it and is usable. The owner's tag comes first: of a
+// cluster that has not let the rack in, no problem or warning says anything else.
 func (b *builder) cluster() {
 	if b.plan.Goal == GoalNone {
 		return
@@ -111,6 +111,9 @@ func (b *builder) cluster() {
 	case c == nil:
 		b.problem("cluster_name", "there is no EKS cluster %q in this account and region; create it, or write the name of an existing one", name)
 		return
+	case !b.facts.LetIn(b.config.Rack):
+		b.notLetIn()
+		return
 	case b.facts.Records.ClusterLock != "" && b.facts.Records.ClusterLock != b.config.Rack:
 		b.problem("cluster_name", "cluster %q belongs to rack %q; a cluster has one rack; write the name of another cluster, or "+
 			"delete this rack's parameters", name, b.facts.Records.ClusterLock)
@@ -119,40 +122,29 @@ func (b *builder) cluster() {
 	case c.Status != "ACTIVE" && c.Status != "UPDATING":
 		b.problem("cluster_name", "cluster %q is %s; it must be ACTIVE; wait until it is, the next pass tries again", name, c.Status)
 	}
-	if c != nil {
-		b.plan.Cluster = c.Cluster
-		b.version()
+	b.plan.Cluster = c.Cluster
+	if !b.facts.tagged(b.config.Rack) {
+		says, remedy := b.ownersTag()
+		b.warn("cluster_name", "%s; the rack's access was migrated before and it goes on, but AWS refuses what it would change of the "+
+			"cluster as long as the tag is missing; %s", says, remedy)
 	}
+	b.version()
 }
 
-// letIn requires the rack's tag on the cluster, with which the cluster's owner admits the rack. Without it, whoever
-// writes the rack's parameters could choose any cluster, and the change of its access mode cannot be undone. A rack
-// whose access has been migrated already gets a warning and goes on.
-func (b *builder) letIn() {
-	rack, cluster := b.config.Rack, b.facts.Cluster
-	tagged := cluster.Tags[ownership.TagRack]
-	if !b.facts.Deployment.RequireClusterTag || tagged == rack || b.facts.Offline && cluster.Tags == nil {
-		return
-	}
-	tag := ownership.TagRack + "=" + rack
-	lacks := fmt.Sprintf("cluster %q does not carry the tag %s, by which its owner lets the rack in", cluster.Name, tag)
-	register := fmt.Sprintf("run `sawhorse register %s --cluster %s`", rack, cluster.Name)
-	byOwner := fmt.Sprintf("`aws eks tag-resource --resource-arn %s --tags %s`", cmp.Or(cluster.ARN, "ARN"), tag)
-	// EKS never returns a cluster to CONFIG_MAP. A cluster in that mode was created again under the name of the rack's
-	// former cluster, so it needs the tag.
-	if goal := b.facts.Records.Goal; (goal == GoalAccess || goal == GoalKarpenter) && cluster.AuthMode != "CONFIG_MAP" {
-		b.warn("cluster_name", "%s; the rack's access was migrated before and it goes on, but AWS refuses what it would change of the "+
-			"cluster as long as the tag is missing; %s, or, with the owner's rights, %s", lacks, register, byOwner)
-		return
-	}
-	b.plan.Cluster = Cluster{} // a full pass must not repair this cluster
-	if tagged != "" {
-		b.problem("cluster_name", "cluster %q carries the tag %s=%s, by which its owner lets rack %s in and no other; let this rack "+
-			"into another cluster with `sawhorse register %s --cluster NAME`, or, with the owner's rights, into this one with %s",
-			cluster.Name, ownership.TagRack, tagged, tagged, rack, byOwner)
-		return
-	}
-	b.problem("cluster_name", "%s; %s, or, with the owner's rights, %s", lacks, register, byOwner)
+// notLetIn reports that the cluster lacks the rack's tag, with which the cluster's owner admits the rack. Without it,
+// whoever writes the rack's parameters could choose any cluster, and the change of its access mode cannot be undone. The
+// plan then names no cluster, so that a full pass does not repair this one.
+func (b *builder) notLetIn() {
+	says, remedy := b.ownersTag()
+	b.problem("cluster_name", "%s; %s; if its owner has let another rack in, write the name of another cluster", says, remedy)
+}
+
+// ownersTag says that the cluster lacks the rack's tag, and what sets it.
+func (b *builder) ownersTag() (says, remedy string) {
+	rack, cluster, tag := b.config.Rack, b.facts.Cluster, ownership.TagRack+"="+b.config.Rack
+	return fmt.Sprintf("cluster %q does not carry the tag %s, by which its owner lets the rack in", cluster.Name, tag),
+		fmt.Sprintf("run `sawhorse register %s --cluster %s`, or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s`",
+			rack, cluster.Name, cmp.Or(cluster.ARN, "ARN"), tag)
 }
 
 // access chooses the authentication mode. EKS cannot go back to an earlier mode, so API stays API.
@@ -189,7 +181,9 @@ func (b *builder) network() {
 }
 
 // tagged returns the IDs of the found subnets or security groups that get the discovery tag. It refuses those with the
-// tag of another cluster, and IDs that the parameter names and that EC2 does not have.
+// tag of another cluster, and of the IDs that the parameter names those that EC2 does not have or has in another VPC than
+// the cluster's: that network is not the rack's. A subnet that is shared with the account is in its owner's VPC, as the
+// cluster then is.
 func (b *builder) tagged(what, parameter string, named []string, found []Tagged) (ids []string) {
 	switch {
 	case b.config.HasRefused(parameter):
@@ -197,7 +191,13 @@ func (b *builder) tagged(what, parameter string, named []string, found []Tagged)
 	case b.facts.Offline && len(found) == 0:
 		return slices.Clone(named)
 	}
+	vpc := b.facts.Cluster.VPC
 	for _, t := range found {
+		if vpc != "" && t.VPC != "" && t.VPC != vpc && slices.Contains(named, t.ID) {
+			b.problemUnlessDisabling(parameter, "%s has %s, which is in VPC %s, and cluster %s is in VPC %s; write a %s of VPC %s, or take it out",
+				parameter, t.ID, t.VPC, b.config.ClusterName, vpc, what, vpc)
+			continue
+		}
 		if other := t.Tags[ownership.TagDiscovery]; other != "" && other != b.config.ClusterName {
 			b.problemUnlessDisabling("karpenter_auth_mode", "%s %s carries the tag %s=%s of another cluster; in a shared VPC only one rack can "+
 				"have Karpenter; give cluster %s subnets and security groups of its own, or remove the tag if cluster %s no longer exists",

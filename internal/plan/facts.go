@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -74,6 +75,25 @@ func (d Deployment) mayHand(role string) bool {
 	})
 }
 
+// LetIn reports whether the cluster's owner has let the rack in with the tag, or its access has been migrated before. EKS
+// never returns a cluster to CONFIG_MAP: a cluster in that mode was created again under the name of the rack's former
+// cluster, so it needs the tag.
+func (f Facts) LetIn(rack string) bool {
+	migrated := (f.Records.Goal == GoalAccess || f.Records.Goal == GoalKarpenter) && f.Cluster.AuthMode != "CONFIG_MAP"
+	return migrated || f.tagged(rack)
+}
+
+// tagged reports whether the cluster has the rack's tag, if the deployment requires it. On the command line, tags that were
+// not looked up are not missing.
+func (f Facts) tagged(rack string) bool {
+	return !f.Deployment.RequireClusterTag || f.Cluster.Tags[ownership.TagRack] == rack || f.Offline && f.Cluster.Tags == nil
+}
+
+// Asked returns what may be known of a cluster whose owner has not let the rack in: what LetIn looks at.
+func (c ClusterFacts) Asked() *ClusterFacts {
+	return &ClusterFacts{Cluster: Cluster{Name: c.Name, ARN: c.ARN}, AuthMode: c.AuthMode, Tags: c.Tags}
+}
+
 // PoolFacts describes what one NodePool runs: the number of its nodes, and their total capacity as Kubernetes
 // quantities.
 type PoolFacts struct {
@@ -115,6 +135,8 @@ type ClusterFacts struct {
 	Version  string `json:"version"`
 	AuthMode string `json:"authMode"`
 	AutoMode bool   `json:"autoMode,omitempty"`
+	// VPC is the VPC of the cluster and its nodes.
+	VPC string `json:"vpc,omitempty"`
 	// Tags are the cluster's tags, or nil if they were not looked up (Offline).
 	Tags map[string]string `json:"tags,omitempty"`
 }
@@ -193,6 +215,8 @@ type Tagged struct {
 	ID   string `json:"id"`
 	Zone string `json:"zone,omitempty"`
 	// Owner is the account that owns the resource. In a shared VPC it is not the cluster's account.
-	Owner string            `json:"owner,omitempty"`
-	Tags  map[string]string `json:"tags,omitempty"`
+	Owner string `json:"owner,omitempty"`
+	// VPC is the VPC of the resource. A subnet that another account shares is in that account's VPC.
+	VPC  string            `json:"vpc,omitempty"`
+	Tags map[string]string `json:"tags,omitempty"`
 }

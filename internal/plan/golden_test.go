@@ -138,7 +138,7 @@ var cases = []struct {
 	{name: "auto-mode", params: on, facts: func(f *plan.Facts) { f.Cluster.AutoMode = true }, problems: "cluster_name"},
 	{name: "cluster-not-active", params: on, facts: func(f *plan.Facts) { f.Cluster.Status = "CREATING" }, problems: "cluster_name"},
 	{name: "not-let-in", params: on, facts: func(f *plan.Facts) { f.Cluster.Tags, f.Subnets = nil, nil },
-		problems: "karpenter_auth_mode cluster_name"},
+		problems: "cluster_name"},
 	{name: "let-in-for-another-rack", params: on, facts: func(f *plan.Facts) { f.Cluster.Tags[ownership.TagRack] = "other" },
 		problems: "cluster_name"},
 	{name: "in-before-the-tag", params: on, facts: func(f *plan.Facts) {

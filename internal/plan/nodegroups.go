@@ -83,13 +83,13 @@ func pinned(config params.Config) []string {
 	if len(config.SystemDeployments) > 0 {
 		return config.SystemDeployments
 	}
-	rack := config.Rack
+	own := ownership.RackNamespace(config.Rack)
 	return []string{
-		"kube-system/metrics-server",
-		rack + "-system/api",
-		rack + "-system/resolver",
-		rack + "-system/ingress-nginx",
-		rack + "-system/ingress-nginx-internal",
+		ownership.Namespace + "/metrics-server",
+		own + "/api",
+		own + "/resolver",
+		own + "/ingress-nginx",
+		own + "/ingress-nginx-internal",
 	}
 }
 

@@ -18,8 +18,9 @@ func TestWhatTheDeploymentDoesNotAllow(t *testing.T) {
 		image + "=210987654321.dkr.ecr.eu-central-1.amazonaws.com/karpenter/controller": image,
 		deployments + "=kube-system/metrics-server,shop/web":                            deployments,
 		deployments + "=kube-system/karpenter":                                          deployments,
+		deployments + "=demo-2-system/api":                                              deployments, // rack demo-2
 		image + "=123456789012.dkr.ecr.eu-central-1.amazonaws.com/karpenter/controller": "",
-		deployments + "=kube-system/coredns,demo-system/router,demo-x/y":                "",
+		deployments + "=kube-system/coredns,demo-system/router,demo-system/y":           "",
 	} {
 		s := begin(t, auth, on, written)
 		if parameter == "" {

@@ -141,6 +141,44 @@ func TestNamedSubnetsAndGroups(t *testing.T) {
 	}
 }
 
+// The account's other networks are not the rack's, whoever owns them. A subnet that another account shares is in the VPC of
+// the cluster.
+func TestNetworksOfAnotherVPC(t *testing.T) {
+	for written, elsewhere := range map[string]string{
+		"subnet_ids=subnet-01234567": "", "security_group_ids=sg-01234567": "",
+		"subnet_ids=subnet-01234567,subnet-09999999": "subnet-09999999", "security_group_ids=sg-01234567,sg-09999999": "sg-09999999",
+	} {
+		parameter, ids, _ := strings.Cut(written, "=")
+		s := begin(t, auth, on, written)
+		for id := range strings.SplitSeq(ids, ",") {
+			s.cloud.EC2.Tags[id] = map[string]string{}
+		}
+		s.cloud.EC2.Elsewhere = map[string]string{elsewhere: "vpc-databases"}
+		found, err := s.find()
+		s.must(err)
+		if elsewhere == "" {
+			if len(found.Problems) > 0 {
+				t.Errorf("%s: %v", written, found.Problems)
+			}
+			continue
+		}
+		if len(found.Problems) != 1 || found.Problems[0].Parameter != parameter ||
+			!strings.Contains(found.Problems[0].Message, parameter+" has "+elsewhere+", which is in VPC vpc-databases, and cluster demo is in VPC "+awsfake.VPC) {
+			t.Errorf("%s: %v", written, found.Problems)
+		}
+		t.Log("turning off is not held up, and nothing of the other VPC is tagged")
+		s.cloud.EC2.Elsewhere = nil
+		s.pass(false)
+		s.cloud.EC2.Elsewhere = map[string]string{elsewhere: "vpc-databases"}
+		s.write("karpenter_enabled=false")
+		found, err = s.find()
+		if chosen := append(found.Plan.Network.Subnets, found.Plan.Network.SecurityGroups...); err != nil || len(found.Problems) > 0 ||
+			slices.Contains(chosen, elsewhere) {
+			t.Errorf("%s, turning off: %v, %v, %v", written, err, found.Problems, chosen)
+		}
+	}
+}
+
 // EC2 describes a type that Karpenter's tables do not have. If EC2 does not know it either, its name decides. Both
 // cases have a warning.
 func TestArchitectureOfUnknownTypes(t *testing.T) {

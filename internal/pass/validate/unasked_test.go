@@ -55,6 +55,51 @@ func TestAClusterThatNobodyLetIn(t *testing.T) {
 	}
 }
 
+// Of a cluster that has not let the rack in, the writers of the rack's parameters learn nothing: not its mode, state,
+// version, owner, node groups or network, neither from a pass nor from a dry run. Nothing of them is even read.
+func TestNothingIsToldOfAClusterThatNobodyLetIn(t *testing.T) {
+	for what, change := range map[string]func(*scene){
+		"nothing else is wrong":     func(*scene) {},
+		"EKS Auto Mode":             func(s *scene) { s.cloud.EKS.Cluster.ComputeConfig = &types.ComputeConfigResponse{Enabled: new(true)} },
+		"not active":                func(s *scene) { s.cloud.EKS.Cluster.Status = types.ClusterStatusFailed },
+		"an old version":            func(s *scene) { s.cloud.EKS.Cluster.Version = new("1.20") },
+		"another rack's":            func(s *scene) { _, err := s.store.LockCluster(t.Context(), awsfake.ClusterARN, "secret"); s.must(err) },
+		"let in for another rack":   func(s *scene) { s.cloud.EKS.Cluster.Tags = map[string]string{ownership.TagRack: "secret"} },
+		"another cluster's network": func(s *scene) { s.cloud.EC2.Tags["subnet-a"] = map[string]string{ownership.TagDiscovery: "secret"} },
+		"a group of spot capacity":  func(s *scene) { s.cloud.EKS.Groups["system"].CapacityType = types.CapacityTypesSpot },
+		"no node groups":            func(s *scene) { s.cloud.EKS.Groups = nil },
+	} {
+		s := begin(t, auth, on, "system_node_groups=nosuch")
+		s.cloud.EKS.Cluster.Tags = nil
+		change(s)
+		s.cloud.Forget()
+		s.wants(s.validated(false), outcome.PassRejected, true, "")
+		s.untold(what, s.problems())
+		_, err := s.validate.Run(t.Context(), Event{Rack: "demo", DryRun: true, Full: true})
+		s.must(err)
+		s.untold(what+", a dry run", s.answered.Problems)
+		if len(s.answered.Warnings) > 0 {
+			t.Errorf("%s: warnings %v", what, s.answered.Warnings)
+		}
+	}
+}
+
+// untold checks that the problems say only that the cluster has not let the rack in, and that nothing else was read of it.
+func (s *scene) untold(what string, found []params.Problem) {
+	s.Helper()
+	const says = `cluster "demo" does not carry the tag sawhorse.dev/rack=demo, by which its owner lets the rack in; run `
+	if len(found) != 1 || !strings.HasPrefix(found[0].Message, says) || strings.Contains(found[0].Message, "secret") {
+		s.Errorf("%s: %v", what, found)
+	}
+	for _, call := range s.cloud.Made() {
+		of, _, _ := strings.Cut(call, ".")
+		if (of == "EKS" || of == "EC2" || of == "IAM" || of == "SQS" || of == "Events") && call != "EKS.DescribeCluster" ||
+			strings.Contains(call, "cluster#") && strings.HasPrefix(call, "DynamoDB.Get") {
+			s.Errorf("%s: %s", what, call)
+		}
+	}
+}
+
 // A rack whose access was migrated before this tag existed keeps working, with a warning, and can be turned off.
 func TestARackThatWasOnBeforeTheTag(t *testing.T) {
 	s := begin(t, auth, on)
