@@ -86,8 +86,8 @@ func (s *sawhorse) acceptWildcards() {
 			"roles that this deployment lets copies of node groups have (nodeRoles); passed to EKS alone"})
 	}
 	for _, prefix := range s.ObjectPrefixes {
-		all = append(all, wildcard{":::" + strings.TrimPrefix(prefix, "s3://") + "*",
-			"objects below a prefix that this deployment names (objectPrefixes)"})
+		all = append(all, wildcard{":::" + objectPattern(prefix),
+			"objects below a prefix that this deployment names (objectPrefixes, sharedObjectPrefixes)"})
 	}
 	var suppressions []*cdknag.NagPackSuppression
 	for _, w := range all {

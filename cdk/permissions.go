@@ -168,13 +168,19 @@ func (s *sawhorse) auditPermissions() []awsiam.PolicyStatement {
 	)
 }
 
-// objects returns the ARNs of the objects that JSON parameters may be read from. S3's ARNs have
-// neither region nor account.
+// objects returns the ARNs of the objects that JSON parameters may be read from. S3's ARNs have neither region nor account.
+// The functions serve all racks, so their policies name the objects of all of them: {rack} is *. validate compares the
+// rack's name.
 func (s *sawhorse) objects() (arns []string) {
 	for _, prefix := range s.ObjectPrefixes {
-		arns = append(arns, arnOf("s3", "", "", strings.TrimPrefix(prefix, "s3://")+"*"))
+		arns = append(arns, arnOf("s3", "", "", objectPattern(prefix)))
 	}
 	return arns
+}
+
+// objectPattern returns the end of the ARN of the objects below a prefix.
+func objectPattern(prefix string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(prefix, "s3://"), ownership.RackInPrefix, "*") + "*"
 }
 
 // objectOwners returns the accounts whose buckets JSON parameters may be read from. It returns none if the deployment

@@ -306,7 +306,7 @@ func TestOnlyValidateAndAuditReadObjectsOfThePrefixes(t *testing.T) {
 				found = append(found, text(g.actions)+text(g.resources))
 			}
 		}
-		want := []string{`["s3:GetObject"][{"Fn::Join":["",["arn:",{"Ref":"AWS::Partition"},":s3:::config/racks/*"]]},` +
+		want := []string{`["s3:GetObject"][{"Fn::Join":["",["arn:",{"Ref":"AWS::Partition"},":s3:::config/racks/*/*"]]},` +
 			`{"Fn::Join":["",["arn:",{"Ref":"AWS::Partition"},":s3:::config/shared*"]]}]`}
 		if want = slices.Concat(want, want)[:2*i]; !slices.Equal(found, want) {
 			t.Errorf("stack %d: %v", i, found)

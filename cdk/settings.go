@@ -74,7 +74,8 @@ type settings struct {
 	// SystemNamespaces (systemNamespaces) are the namespaces whose Deployments racks may place on system nodes, in
 	// addition to kube-system and their own.
 	SystemNamespaces []string
-	// ObjectPrefixes (objectPrefixes) are the prefixes from which JSON parameters may be read: s3://bucket/prefix.
+	// ObjectPrefixes are the prefixes from which JSON parameters may be read. Those of objectPrefixes contain {rack}, which
+	// is the name of the rack that reads. Every rack reads below those of sharedObjectPrefixes.
 	ObjectPrefixes []string
 	// ObjectAccounts (objectAccounts) are the accounts whose buckets may be read, in addition to the stack's own.
 	ObjectAccounts []string
@@ -102,6 +103,9 @@ var (
 	// ? and $ are excluded because they have a meaning in a policy, and the comma because it ends a prefix
 	// in the function's environment.
 	objects = regexp.MustCompile(`^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/[A-Za-z0-9!_.'()/=@+-]*$`)
+	// {rack} is a whole part of the path. Without the slash after it, rack r would also match what is below r-2/.
+	rackObjects = regexp.MustCompile(
+		`^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/([A-Za-z0-9!_.'()=@+-]+/)*\{rack\}/[A-Za-z0-9!_.'()/=@+-]*$`)
 )
 
 // readSettings reads and checks all settings. get returns a context value, or nil if the value is not set.
@@ -144,8 +148,12 @@ func readSettings(get func(key string) any) (settings, error) {
 				"beginning of some and /*"),
 		SystemNamespaces: r.matching("systemNamespaces", namespaces, "the name of a namespace, like ingress"),
 
-		ObjectPrefixes: r.matching("objectPrefixes", objects,
-			"s3://bucket/prefix, like s3://example-config/racks/, without wildcards (a whole bucket is s3://bucket/)"),
+		ObjectPrefixes: append(
+			r.matching("objectPrefixes", rackObjects, "s3://bucket/prefix with {rack} as a part of its path, like "+
+				"s3://example-config/racks/{rack}/, without wildcards; a prefix below which every rack may read is for sharedObjectPrefixes"),
+			r.matching("sharedObjectPrefixes", objects,
+				"s3://bucket/prefix, like s3://example-config/all/, without wildcards (a whole bucket is s3://bucket/); a prefix with "+
+					"{rack} is for objectPrefixes")...),
 		ObjectAccounts: r.matching("objectAccounts", accountIDs,
 			"the id of an AWS account, twelve digits (as text: a number loses zeros in front)"),
 		Destroy:        r.oneOf("removal", "retain", "destroy") == "destroy",

@@ -55,12 +55,22 @@ func TestSettingsRefuse(t *testing.T) {
 		{"imageRepositories", "Example.com/x", "without a tag"},
 		{"systemNamespaces", "ingress*", "the name of a namespace"},
 		{"systemNamespaces", "ingress/nginx", "the name of a namespace"},
-		{"objectPrefixes", "s3://config", "like s3://example-config/racks/"},
-		{"objectPrefixes", "s3://Config/racks/", "like s3://example-config/racks/"},
-		{"objectPrefixes", "s3://config/*", "without wildcards"},
-		{"objectPrefixes", "s3://config/${aws:username}", "without wildcards"},
-		{"objectPrefixes", "https://config/racks", "like s3://example-config/racks/"},
-		{"objectPrefixes", "s3://config/a,", "like s3://example-config/racks/"},
+		{"objectPrefixes", "s3://config", "like s3://example-config/racks/{rack}/"},
+		{"objectPrefixes", "s3://Config/racks/{rack}/", "like s3://example-config/racks/{rack}/"},
+		{"objectPrefixes", "s3://config/racks/", "every rack may read is for sharedObjectPrefixes"},
+		{"objectPrefixes", "s3://config/racks/{rack}", "{rack} as a part of its path"},
+		{"objectPrefixes", "s3://config/racks/{rack}-", "{rack} as a part of its path"},
+		{"objectPrefixes", "s3://config/racks/x-{rack}/", "{rack} as a part of its path"},
+		{"objectPrefixes", "s3://config-{rack}/", "{rack} as a part of its path"},
+		{"objectPrefixes", "s3://config/{rack}/{rack}/", "{rack} as a part of its path"},
+		{"objectPrefixes", "s3://config/{rack}/*", "without wildcards"},
+		{"objectPrefixes", "s3://config/{rack}/,s3://config/", "sharedObjectPrefixes"},
+		{"sharedObjectPrefixes", "s3://config", "like s3://example-config/all/"},
+		{"sharedObjectPrefixes", "s3://config/*", "without wildcards"},
+		{"sharedObjectPrefixes", "s3://config/${aws:username}", "without wildcards"},
+		{"sharedObjectPrefixes", "https://config/racks", "like s3://example-config/all/"},
+		{"sharedObjectPrefixes", "s3://config/a,", "like s3://example-config/all/"},
+		{"sharedObjectPrefixes", "s3://config/{rack}/", "is for objectPrefixes"},
 		{"removal", "delete", "retain or destroy"},
 		{"synthesizer", "legacy", "default or cli"},
 	} {
@@ -79,11 +89,11 @@ func TestSettingsRefuse(t *testing.T) {
 func TestSettingsTakeLists(t *testing.T) {
 	got, err := readSettings(func(key string) any {
 		return map[string]any{"nodeActions": "s3:Get*,kms:Decrypt,sqs:*,iam:GetRole",
-			"objectPrefixes":    []any{"s3://config/racks/", "s3://other.config/"},
+			"objectPrefixes": []any{"s3://config/racks/{rack}/", "s3://config/{rack}/pools/x-"}, "sharedObjectPrefixes": "s3://other.config/",
 			"imageRepositories": "localhost:5000/karpenter/controller,example.com/*,example.com/team/*", "systemNamespaces": "ingress,a"}[key]
 	})
-	if err != nil || len(got.NodeActions) != 4 || got.NodeActions[1] != "kms:Decrypt" || len(got.ObjectPrefixes) != 2 ||
-		got.ObjectPrefixes[1] != "s3://other.config/" ||
+	if err != nil || len(got.NodeActions) != 4 || got.NodeActions[1] != "kms:Decrypt" || len(got.ObjectPrefixes) != 3 ||
+		got.ObjectPrefixes[2] != "s3://other.config/" ||
 		len(got.ImageRepositories) != 3 || len(got.SystemNamespaces) != 2 || !got.RequireClusterTag {
 		t.Errorf("%+v, %v", got, err)
 	}

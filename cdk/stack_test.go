@@ -63,7 +63,7 @@ func TestMain(m *testing.M) {
 		"routeTableIds": "rtb-11111111", "reservedConcurrency": "5", "validateConcurrency": "20", "logRetentionDays": 365.0,
 		"logRemoval": "retain", "operatorRacks": "prod,team-a-*",
 		"nodeActions": "s3:Get*,kms:Decrypt", "nodeRoles": "eks-nodes,team/*-nodes",
-		"objectPrefixes": []any{"s3://config/racks/", "s3://config/shared"}, "objectAccounts": "210987654321",
+		"objectPrefixes": "s3://config/racks/{rack}/", "sharedObjectPrefixes": "s3://config/shared", "objectAccounts": "210987654321",
 		"requireClusterTag": false, "imageRepositories": "example.com/karpenter/*,example.com/controller", "systemNamespaces": []any{"ingress"},
 	})
 	third := stackOf(app, "Again", map[string]any{"dist": dir, "table": "Sawhorse-Table-Earlier",

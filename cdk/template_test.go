@@ -312,7 +312,7 @@ func TestCustomFunctions(t *testing.T) {
 			t.Errorf("%s: VpcConfig %s, want %s", id, got, want)
 		}
 		for variable, want := range map[string]string{
-			"SAWHORSE_OBJECT_PREFIXES": "s3://config/racks/,s3://config/shared", "SAWHORSE_REQUIRE_CLUSTER_TAG": "false",
+			"SAWHORSE_OBJECT_PREFIXES": "s3://config/racks/{rack}/,s3://config/shared", "SAWHORSE_REQUIRE_CLUSTER_TAG": "false",
 			"SAWHORSE_IMAGE_REPOSITORIES": "example.com/karpenter/*,example.com/controller", "SAWHORSE_SYSTEM_NAMESPACES": "ingress",
 		} {
 			got := at(r.Properties, "Environment", "Variables", variable)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -30,7 +31,7 @@ var (
 		`--value (?:'([^']*)'|file://([a-z]+\.json)|"\$\(base64 < ([a-z]+\.json)\)")$`)
 	writeFile    = regexp.MustCompile(`^cat > ([a-z]+\.json) <<'END'$`)
 	copyToS3     = regexp.MustCompile(`^aws s3 cp ([a-z]+\.json) (s3://[a-z-]+/[a-z/]+\.json)$`)
-	deployPrefix = regexp.MustCompile(`^\.cache/npm/node_modules/\.bin/cdk deploy -c objectPrefixes=(s3://[a-z-]+/[a-z/]+)$`)
+	deployPrefix = regexp.MustCompile(`^\.cache/npm/node_modules/\.bin/cdk deploy -c 'objectPrefixes=(s3://[a-z-]+/[a-z/]+\{rack\}/)'$`)
 	listAMIs     = regexp.MustCompile(`^aws ssm get-parameters-by-path --recursive --path ` +
 		`/aws/service/eks/optimized-ami/[0-9.]+/amazon-linux-2023/(x86_64|arm64)/standard --query 'Parameters\[\]\.Name' --output text$`)
 	warns = regexp.MustCompile("^`sawhorse check` warns under `([^`]+)`: \"([^\"]+)\"\\.$")
@@ -65,7 +66,7 @@ func (k *kitchen) cook(text string) (written, read map[string]string) {
 			}
 			k.objects[m[2]] = k.file(m[1])
 		} else if m := deployPrefix.FindStringSubmatch(lines[i]); m != nil {
-			k.prefix = m[1]
+			k.prefix = strings.ReplaceAll(m[1], ownership.RackInPrefix, "prod") // the rack of all recipes
 		} else if m := putParameter.FindStringSubmatch(lines[i]); m != nil {
 			value := k.value(m[2:])
 			if _, twice := written[m[1]]; twice {

@@ -44,6 +44,10 @@ var rackName = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
 // ValidRack reports whether a text is a valid rack name: a-z first, then a-z, 0-9 and dashes, and no dash at the end.
 func ValidRack(rack string) bool { return rackName.MatchString(rack) }
 
+// RackInPrefix is the part of a prefix in S3 that stands for the name of the rack that reads. It is a whole part of the
+// path: a slash is before and after it.
+const RackInPrefix = "{rack}"
+
 // MaxDrainSeconds is the longest drain window that the stack can be deployed with (drainSeconds). The deadlines of the
 // steps that drain are longer.
 const MaxDrainSeconds = 3600
@@ -101,6 +105,16 @@ const (
 	TagClusterOwned = "kubernetes.io/cluster/"
 	// TagEKSCluster is on every instance that Karpenter launches. Its value is the cluster's name.
 	TagEKSCluster = "eks:eks-cluster-name"
+)
+
+// TagPrefix is the prefix of Sawhorse's own tags.
+const TagPrefix = "sawhorse.dev/"
+
+// ReservedTags and ReservedTagPrefixes are tag keys by which AWS, Kubernetes, Karpenter and the operators of nodes
+// recognize resources. With TagPrefix they are the keys that a rack's own tags may not have.
+var (
+	ReservedTags        = []string{TagName, TagRackOfNode, TagEKSCluster}
+	ReservedTagPrefixes = []string{"aws:", "karpenter.sh/", "karpenter.k8s.aws/", "kubernetes.io/"}
 )
 
 // Labels of nodes and of managed node groups.

@@ -57,13 +57,22 @@ type Deployment struct {
 	// SystemNamespaces are the namespaces, beside kube-system and the rack's own, whose Deployments may be placed on
 	// system nodes.
 	SystemNamespaces []string
-	// ObjectPrefixes are the prefixes (s3://bucket/prefix) where objects of JSON parameters may be.
+	// ObjectPrefixes are the prefixes (s3://bucket/prefix) where objects of JSON parameters may be. ownership.RackInPrefix in
+	// one is the name of the rack that reads.
 	ObjectPrefixes []string
 	// ObjectOwners are the accounts whose buckets are read. A deleted bucket's name may be taken by another account.
 	ObjectOwners []string
 	// NodeRoles are patterns for the roles that a copy of a node group may get: path and name, where * matches
 	// anything.
 	NodeRoles []string
+}
+
+// ObjectsOf returns the prefixes below which a rack's objects may be.
+func (d Deployment) ObjectsOf(rack string) (prefixes []string) {
+	for _, prefix := range d.ObjectPrefixes {
+		prefixes = append(prefixes, strings.ReplaceAll(prefix, ownership.RackInPrefix, rack))
+	}
+	return prefixes
 }
 
 // mayHand reports whether a copy of a node group may get the role of this ARN.

@@ -36,15 +36,16 @@ func Pools(t *Teller) {
 
 	t.Chapter("From S3, and what a change does to nodes")
 	t.Type("aws s3 mb s3://sawhorse-demo")
-	t.Type(`echo '{"ec2NodeClass":{"userData":"#!/bin/sh"}}' | aws s3 cp - s3://sawhorse-demo/racks/demo.json`)
-	t.Type(`aws ssm ` + config + "s3://sawhorse-demo/racks/demo.json")
+	t.Type(`echo '{"ec2NodeClass":{"userData":"#!/bin/sh"}}' | aws s3 cp - s3://sawhorse-demo/racks/demo/config.json`)
+	t.Type(`aws ssm ` + config + "s3://sawhorse-demo/racks/demo/config.json")
 	t.Until("the user data of the class", "kubectl get ec2nodeclass workload -o jsonpath='{.spec.userData}'", "#!/bin/sh", time.Minute)
 	t.Until("status", state, "Reconciled", time.Minute)
 	t.Contains("the status tells what becomes of the nodes", status, "pool workload is changed: it has no nodes")
 	auditInOrder(t, "The schedule's audit reads the object in S3, too.")
-	t.Type(`aws ssm ` + config + "s3://sawhorse-demo/elsewhere.json")
+	t.Type("aws s3 cp s3://sawhorse-demo/racks/demo/config.json s3://sawhorse-demo/racks/demo-2/config.json")
+	t.Type(`aws ssm ` + config + "s3://sawhorse-demo/racks/demo-2/config.json")
 	t.Until("status", state, "Rejected", time.Minute)
-	t.Contains("an object elsewhere", status, "not below a prefix that the stack allows")
+	t.Contains("an object of rack demo-2", status, "not below a prefix that the stack allows (s3://sawhorse-demo/racks/demo/)")
 
 	t.Chapter("And away again")
 	for _, name := range []string{"additional_karpenter_nodepools_config", "karpenter_config"} {

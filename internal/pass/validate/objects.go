@@ -25,10 +25,10 @@ const maxObject = 2 * params.MaxJSON
 
 // objects reads the objects that the s3:// values name. An object that cannot be read for a lasting reason has a
 // Problem for the user. Any other failure is returned as an error.
-func (v *Validate) objects(ctx context.Context, texts map[string]string) (map[string]params.Object, error) {
+func (v *Validate) objects(ctx context.Context, rack string, texts map[string]string) (map[string]params.Object, error) {
 	found := map[string]params.Object{}
 	for _, uri := range params.ObjectURIs(texts) {
-		object, err := v.object(ctx, uri)
+		object, err := v.object(ctx, rack, uri)
 		if err != nil {
 			return nil, fmt.Errorf("%s: read: %w", uri, err)
 		}
@@ -37,11 +37,11 @@ func (v *Validate) objects(ctx context.Context, texts map[string]string) (map[st
 	return found, nil
 }
 
-func (v *Validate) object(ctx context.Context, uri string) (params.Object, error) {
-	if !slices.ContainsFunc(v.Observer.Deployment.ObjectPrefixes, func(prefix string) bool { return strings.HasPrefix(uri, prefix) }) {
+func (v *Validate) object(ctx context.Context, rack, uri string) (params.Object, error) {
+	if prefixes := v.Observer.Deployment.ObjectsOf(rack); !below(uri, prefixes) {
 		allowed := "none; deploy the stack with the context value objectPrefixes"
-		if len(v.Observer.Deployment.ObjectPrefixes) > 0 {
-			allowed = strings.Join(v.Observer.Deployment.ObjectPrefixes, ", ")
+		if len(prefixes) > 0 {
+			allowed = strings.Join(prefixes, ", ")
 		}
 		return params.Object{
 			Problem: "which is not below a prefix that the stack allows (" + allowed + "); put it there, or give the JSON itself",
@@ -72,6 +72,14 @@ func (v *Validate) object(ctx context.Context, uri string) (params.Object, error
 		}, nil
 	}
 	return params.Object{Text: string(text)}, nil
+}
+
+// below reports whether an object is below one of the prefixes. The parts . and .. may be in S3's keys, but whoever is on
+// the way to S3 may resolve them, and then they lead to another rack's objects.
+func below(uri string, prefixes []string) bool {
+	climbs := func(part string) bool { return part == "." || part == ".." }
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(uri, prefix) }) &&
+		!slices.ContainsFunc(strings.Split(uri, "/"), climbs)
 }
 
 // accessDenied is S3's error code for a bucket whose owner is not the expected one. It also has other causes.

@@ -23,7 +23,7 @@ func TestObjects(t *testing.T) {
 		{"base64 of it", "s3://config/racks/pools.b64", "W3sibmFtZSI6\nImdwdSJ9XQ==\n", ""},
 		{"white space around the value", " s3://config/racks/pools.json\n", `[]`, ""},
 		{"not there", "s3://config/racks/none.json", "", "which does not exist; upload it first"},
-		{"outside the prefix", "s3://config/other.json", `[]`, "not below a prefix that the stack allows (s3://config/racks/)"},
+		{"outside the prefix", "s3://config/other.json", `[]`, "not below a prefix that the stack allows (s3://config/racks/, s3://own/racks/demo/)"},
 		{"another bucket", "s3://other/racks/pools.json", `[]`, "not below a prefix"},
 		{"too large", "s3://config/racks/big.json", big, "more than 131072 bytes"},
 		{"too large for JSON", "s3://config/racks/big.json", big[:params.MaxJSON] + " ]", "more than 65536"},
@@ -46,6 +46,33 @@ func TestObjects(t *testing.T) {
 		case c.want != "" && (len(found.Problems) != 1 ||
 			found.Problems[0].Parameter != name || !strings.Contains(found.Problems[0].Message, c.want)):
 			t.Errorf("%s: %v, want %q", c.what, found.Problems, c.want)
+		}
+	}
+}
+
+// A rack's objects hold its user data. The writer of one rack's parameters does not read another's, also if the one name
+// begins with the other, or the path leads out of the rack's folder.
+func TestObjectsOfAnotherRack(t *testing.T) {
+	for uri, read := range map[string]bool{
+		"s3://own/racks/demo/c.json":           true,
+		"s3://own/racks/demo/pools/c.json":     true,
+		"s3://own/racks/demo-2/c.json":         false,
+		"s3://own/racks/demo":                  false,
+		"s3://own/racks/dem/c.json":            false,
+		"s3://own/racks/other/c.json":          false,
+		"s3://own/racks/c.json":                false,
+		"s3://own/racks/{rack}/c.json":         false,
+		"s3://own/racks/demo/../demo-2/c.json": false,
+		"s3://own/racks/demo/./c.json":         false,
+	} {
+		s := begin(t, auth, on, "karpenter_config="+uri)
+		s.validate.Observer.Deployment.ObjectPrefixes = []string{"s3://own/racks/{rack}/"}
+		s.bucket = map[string]string{strings.TrimPrefix(uri, "s3://"): `{"ec2NodeClass":{"userData":"secret"}}`}
+		found, err := s.find()
+		s.must(err)
+		const refused = "which is not below a prefix that the stack allows (s3://own/racks/demo/); put it there"
+		if read != (len(found.Problems) == 0) || !read && !strings.Contains(found.Problems[0].Message, refused) {
+			t.Errorf("%s: %v", uri, found.Problems)
 		}
 	}
 }

@@ -224,7 +224,7 @@ func (v *Validate) find(ctx context.Context, run store.Run, in input, full, dry 
 
 // validate validates a tree of parameters, in the place of the one that was read, against the real state.
 func (v *Validate) validate(ctx context.Context, name string, tree store.Tree, in input) (validation.Result, error) {
-	objects, err := v.objects(ctx, tree.Values)
+	objects, err := v.objects(ctx, name, tree.Values)
 	if err != nil {
 		return validation.Result{}, err
 	}
