@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // Access entries grant access to clusters, up to administrator. The functions create, change and delete only their own
@@ -87,6 +89,58 @@ func TestClustersAreChangedWithTheirOwnersTag(t *testing.T) {
 		}
 		if len(seen) != len(changes) {
 			t.Errorf("stack %d: %v", i, seen)
+		}
+	}
+}
+
+// ownershipInCall is the condition that a call sets both ownership tags, the cluster's with the ARN of a cluster of the
+// stack's account and region.
+const ownershipInCall = `{"aws:RequestTag/sawhorse.dev/cluster":{"Fn::Join":["",["arn:",{"Ref":"AWS::Partition"},":eks:",` +
+	`{"Ref":"AWS::Region"},":",{"Ref":"AWS::AccountId"},":cluster/*"]]},"aws:RequestTag/sawhorse.dev/rack":"*"}`
+
+// Tags say whose a resource is: with sawhorse.dev/rack a cluster lets a rack in, and an association is one that Sawhorse may
+// change. So no function tags clusters, and each call that tags sets both ownership tags, and no key of others.
+func TestTaggingInEKSIsPinned(t *testing.T) {
+	want := map[string]string{
+		"Infrastructure": `{"ForAllValues:StringNotLike":{"aws:TagKeys":["Name","Rack","eks:eks-cluster-name","sawhorse.dev/queue",` +
+			`"sawhorse.dev/replaces","aws:*","karpenter.sh/*","karpenter.k8s.aws/*","kubernetes.io/*"]},"StringLike":` + ownershipInCall + `}`,
+		"Nodegroups": `{"Null":{"aws:RequestTag/sawhorse.dev/replaces":"false"},"StringLike":` + ownershipInCall + `}`,
+	}
+	kinds := map[string][]string{"Infrastructure": {":access-entry/*", ":podidentityassociation/*"}, "Nodegroups": {":nodegroup/*"}}
+	for i, of := range []template{production, custom} {
+		seen := map[string]int{}
+		for _, g := range of.grants() {
+			if !slices.ContainsFunc(g.actions, func(a any) bool { return a == "eks:TagResource" || a == "eks:UntagResource" }) {
+				continue
+			}
+			function := strings.TrimSuffix(strings.TrimRight(g.where, "0123456789ABCDEF"), "RoleDefaultPolicy")
+			seen[function]++
+			if got := text(g.condition); got != want[function] || len(g.actions) != 1 {
+				t.Errorf("stack %d: %s: %s, condition\n%s, want\n%s", i, function, text(g.actions), got, want[function])
+			}
+			for j, kind := range kinds[function] {
+				if len(g.resources) != len(kinds[function]) || !strings.Contains(text(g.resources[j]), kind) {
+					t.Errorf("stack %d: %s tags %s", i, function, text(g.resources))
+				}
+			}
+		}
+		if len(seen) != 2 || seen["Infrastructure"] != 1 || seen["Nodegroups"] != 1 {
+			t.Errorf("stack %d: %v", i, seen)
+		}
+	}
+}
+
+// The keys of a rack's own tags, which passes add to what Sawhorse makes, are exactly those that IAM lets the function set.
+func TestTheTagsOfARackPassTheCondition(t *testing.T) {
+	refused := unreserved()["ForAllValues:StringNotLike"]
+	for _, key := range append(slices.Clone(ownership.ReservedTags), ownership.ReservedTagPrefixes...) {
+		if !strings.Contains(text(refused), `"`+key) {
+			t.Errorf("%s: the parameter tags refuses it, and IAM does not: %s", key, text(refused))
+		}
+	}
+	for _, own := range []string{ownership.TagRack, ownership.TagCluster} {
+		if strings.Contains(text(refused), own) {
+			t.Errorf("%s is refused, but what Sawhorse makes carries it", own)
 		}
 	}
 }

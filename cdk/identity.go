@@ -58,11 +58,30 @@ func (s *sawhorse) infrastructurePermissions() []awsiam.PolicyStatement {
 		allow([]string{"eks:ListPodIdentityAssociations"}, clusters()),
 		allow([]string{"eks:CreatePodIdentityAssociation"}, clusters(), s.letIn()),
 		allow([]string{"eks:CreateAccessEntry"}, clusters(), nodesOnly, ofNodes, s.letIn()),
-		allow([]string{"eks:DescribeAccessEntry", "eks:TagResource"}, accessEntries()),
+		allow([]string{"eks:DescribeAccessEntry"}, accessEntries()),
 		allow([]string{"eks:DeleteAccessEntry"}, accessEntries(), ofNodes),
-		allow([]string{"eks:DescribePodIdentityAssociation", "eks:TagResource"}, associations()),
+		allow([]string{"eks:DescribePodIdentityAssociation"}, associations()),
+		allow([]string{"eks:TagResource"}, append(accessEntries(), associations()...), asOurs(), unreserved()),
 		allow([]string{"eks:UpdatePodIdentityAssociation", "eks:DeletePodIdentityAssociation"}, associations(), ofRacks),
 	}
+}
+
+// asOurs is the condition for tagging a resource of EKS: the call sets both ownership tags. Whatever Sawhorse tags is then
+// recognized as Sawhorse's. EKS checks eks:TagResource in the calls that create a resource with tags too, and has no
+// condition key that tells the two apart, so the condition cannot be the resource's own tags: a new one has none.
+func asOurs() conditions {
+	return conditions{"StringLike": map[string]any{
+		"aws:RequestTag/" + ownership.TagRack: "*", "aws:RequestTag/" + ownership.TagCluster: arn("eks", "cluster/*")}}
+}
+
+// unreserved is the condition for calls that set a rack's tags, whose keys are the user's: none of them may be a key by
+// which others recognize a resource, or another key of Sawhorse's.
+func unreserved() conditions {
+	keys := append(slices.Clone(ownership.ReservedTags), ownership.TagQueue, ownership.TagReplaces)
+	for _, prefix := range ownership.ReservedTagPrefixes {
+		keys = append(keys, prefix+"*")
+	}
+	return conditions{"ForAllValues:StringNotLike": map[string]any{"aws:TagKeys": keys}}
 }
 
 // addBoundaries adds the permissions boundaries of the roles that Sawhorse creates: the maximum for a Karpenter

@@ -7,7 +7,8 @@ import (
 )
 
 // replacePermissions returns the statements for replacing a SPOT node group by its ON_DEMAND copy. They allow only
-// copies to be created, and do not allow copies to be deleted. The group that is deleted was created by others, so no
+// copies to be created, and do not allow copies to be deleted. A copy has the tags of its group, so its keys are not
+// limited. The group that is deleted was created by others, so no
 // tag of Sawhorse can identify it. EKS itself checks the role, the subnets and the launch template of a new group with
 // its caller's permissions: EKS launches the instances, but rejects a caller that could not launch them from the
 // template. The copy may get only the roles that the deployment names (nodeRoles); with any role that trusts EC2, the
@@ -23,7 +24,7 @@ func (s *sawhorse) replacePermissions() []awsiam.PolicyStatement {
 		arn("ec2", "placement-group/*"), arn("ec2", "capacity-reservation/*"), arn("license-manager", "license-configuration:*"))
 	statements := []awsiam.PolicyStatement{
 		allow([]string{"eks:CreateNodegroup"}, clusters(), aCopy, s.letIn()),
-		allow([]string{"eks:TagResource"}, nodeGroups(), aCopy),
+		allow([]string{"eks:TagResource"}, nodeGroups(), aCopy, asOurs()),
 		allow([]string{"eks:DeleteNodegroup"}, nodeGroups(), noCopy),
 		allow([]string{"iam:GetRole", "iam:ListAttachedRolePolicies"}, []string{iamARN("role/*")}),
 		allow([]string{"ec2:DescribeSubnets", "ec2:DescribeLaunchTemplateVersions"}, anything),

@@ -27,7 +27,7 @@ func TestCopiesGetTheRolesOfTheDeployment(t *testing.T) {
 func TestNodeGroupsAreReplacedByCopiesOnly(t *testing.T) {
 	want := map[string]string{
 		"eks:CreateNodegroup": `{"Null":{"aws:RequestTag/sawhorse.dev/replaces":"false"},"StringLike":{"aws:ResourceTag/sawhorse.dev/rack":"*"}}`,
-		"eks:TagResource":     `{"Null":{"aws:RequestTag/sawhorse.dev/replaces":"false"}}`,
+		"eks:TagResource":     `{"Null":{"aws:RequestTag/sawhorse.dev/replaces":"false"},"StringLike":` + ownershipInCall + `}`,
 		"eks:DeleteNodegroup": `{"Null":{"aws:ResourceTag/sawhorse.dev/replaces":"true"}}`,
 	}
 	seen := map[string]bool{}

@@ -183,10 +183,13 @@ answer "from the write to access that is migrated (the cluster's tag was set by 
 
 say "On"
 began=$(now)
+set_parameter tags "acceptance=$probe"
 set_parameter karpenter_enabled true
 passes "on"
 answer "from the write to a running Karpenter" "$(since "$began") s"
 answer "Karpenter's controller, since its pods were made: restarts" "$(kubectl -n kube-system get pods -l app.kubernetes.io/name=karpenter -o jsonpath='{.items[*].status.containerStatuses[0].restartCount}')"
+answer "tags of the node role's access entry, made with the parameter tags (eks:TagResource by the tags of the call)" "$(aws eks describe-access-entry \
+  --cluster-name "$cluster" --principal-arn "arn:$partition:iam::$account:role/sawhorse/$rack-karpenter-nodes" --query accessEntry.tags --output json)"
 answer "image of the controller, as it runs" "$(kubectl -n kube-system get pods -l app.kubernetes.io/name=karpenter -o jsonpath='{.items[0].status.containerStatuses[0].imageID}')"
 
 say "A node"

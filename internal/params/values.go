@@ -190,17 +190,12 @@ func parseTaint(element string) (Taint, error) {
 // others.
 const maxTags = 40
 
-// reservedTags and reservedTagPrefixes are used by AWS, Kubernetes, Karpenter and Sawhorse.
-var (
-	reservedTags        = []string{ownership.TagName, ownership.TagRackOfNode, "eks:eks-cluster-name"}
-	reservedTagPrefixes = []string{"aws:", "karpenter.sh/", "karpenter.k8s.aws/", "kubernetes.io/", "sawhorse.dev/"}
-)
-
 // reservedTag reports whether users may not set a tag key, ignoring letter case.
 func reservedTag(key string) bool {
 	lower := strings.ToLower(key)
-	return slices.ContainsFunc(reservedTags, func(r string) bool { return strings.EqualFold(r, key) }) ||
-		slices.ContainsFunc(reservedTagPrefixes, func(p string) bool { return strings.HasPrefix(lower, p) })
+	return strings.HasPrefix(lower, ownership.TagPrefix) ||
+		slices.ContainsFunc(ownership.ReservedTags, func(r string) bool { return strings.EqualFold(r, key) }) ||
+		slices.ContainsFunc(ownership.ReservedTagPrefixes, func(p string) bool { return strings.HasPrefix(lower, p) })
 }
 
 // twins maps tag keys in lower case to their first spelling. IAM compares tag keys without letter case, and refuses two

@@ -97,9 +97,11 @@ func TestAnAssociationNeedsToHandOnItsRole(t *testing.T) {
 	refusedWithoutAny(t, "handing", []string{
 		"eks:CreatePodIdentityAssociation arn:aws:eks:us-east-1:000000000000:cluster/handed",
 		"iam:PassRole " + arn + ` {"StringEquals":{"iam:PassedToService":"pods.eks.amazonaws.com"}}`, "iam:GetRole " + arn,
+		`eks:TagResource arn:aws:eks:us-east-1:000000000000:podidentityassociation/handed/* {"StringEquals":{"aws:RequestTag/a":"b"}}`,
 	}, func(client *eks.Client) error {
 		_, err := client.CreatePodIdentityAssociation(context.Background(), &eks.CreatePodIdentityAssociationInput{
-			ClusterName: aws.String("handed"), Namespace: aws.String("n"), ServiceAccount: aws.String("s"), RoleArn: &arn})
+			ClusterName: aws.String("handed"), Namespace: aws.String("n"), ServiceAccount: aws.String("s"), RoleArn: &arn,
+			Tags: map[string]string{"a": "b"}})
 		return err
 	})
 }
@@ -112,9 +114,10 @@ func TestAnAccessEntryOfNodesNeedsToHandTheirRoleToEC2(t *testing.T) {
 	refusedWithoutAny(t, "entering", []string{
 		"eks:CreateAccessEntry arn:aws:eks:us-east-1:000000000000:cluster/entered",
 		"iam:PassRole " + arn + ` {"StringEquals":{"iam:PassedToService":"ec2.amazonaws.com"}}`,
+		`eks:TagResource arn:aws:eks:us-east-1:000000000000:access-entry/entered/* {"StringEquals":{"aws:RequestTag/a":"b"}}`,
 	}, func(client *eks.Client) error {
 		_, err := client.CreateAccessEntry(context.Background(), &eks.CreateAccessEntryInput{
-			ClusterName: aws.String("entered"), PrincipalArn: &arn, Type: aws.String("EC2_LINUX")})
+			ClusterName: aws.String("entered"), PrincipalArn: &arn, Type: aws.String("EC2_LINUX"), Tags: map[string]string{"a": "b"}})
 		return err
 	})
 }

@@ -3,7 +3,8 @@
 To create a node group, the caller must be allowed to pass its role to EKS, to read the role, the subnets and the
 launch template, and to launch instances from the template. To create a Pod Identity association, it must be allowed
 to pass its role. To create an access entry for nodes, it must be allowed to pass their role to EC2 (EKS user guide,
-"Create access entries"). Otherwise EKS rejects the call and names the missing action. EC2 is served by moto, so the
+"Create access entries"). To create any of them with tags, it must be allowed to tag it (Service Authorization Reference:
+eks:TagResource is an action of these operations). Otherwise EKS rejects the call and names the missing action. EC2 is served by moto, so the
 gateway sends the contents of the launch template.
 """
 
@@ -43,10 +44,7 @@ def create_nodegroup(cluster, body):
     role = body.get("nodeRole", "")
     asked = [("iam:PassRole", role, {"iam:PassedToService": "eks.amazonaws.com"}), ("iam:GetRole", role, {}),
              ("iam:ListAttachedRolePolicies", role, {}), ("ec2:DescribeSubnets", "*", {})]
-    if body.get("tags"):
-        tags = {f"aws:RequestTag/{key}": value for key, value in body["tags"].items()}
-        name = f"arn:aws:eks:{get_region()}:{get_account_id()}:nodegroup/{cluster}/{body['nodegroupName']}/*"
-        asked.append(("eks:TagResource", name, {**tags, "aws:TagKeys": list(body["tags"])}))
+    asked += _tagging(f"nodegroup/{cluster}/{body['nodegroupName']}/*", body)
     if _template.get():
         asked += _launch(_template.get(), body.get("subnets", []))
     return _refusal(asked) or _create_nodegroup(cluster, body)
@@ -54,15 +52,23 @@ def create_nodegroup(cluster, body):
 
 def create_entry(cluster, body):
     handed = [("iam:PassRole", body.get("principalArn", ""), {"iam:PassedToService": "ec2.amazonaws.com"})]
-    return _refusal(handed if body.get("type") in ("EC2_LINUX", "EC2_WINDOWS") else []) or _create_entry(cluster, body)
+    kind, _, name = body.get("principalArn", "").rpartition(":")[2].partition("/")
+    tagging = _tagging(f"access-entry/{cluster}/{kind}/{get_account_id()}/{name.rpartition('/')[2]}/*", body)
+    return _refusal((handed if body.get("type") in ("EC2_LINUX", "EC2_WINDOWS") else []) + tagging) or _create_entry(cluster, body)
 
 
 def create_association(cluster, body):
-    return _refusal(_handed_on(body)) or _create_association(cluster, body)
+    return _refusal(_handed_on(body) + _tagging(f"podidentityassociation/{cluster}/*", body)) or _create_association(cluster, body)
 
 
 def update_association(cluster, association, body):
     return _refusal(_handed_on(body)) or _update_association(cluster, association, body)
+
+
+def _tagging(resource, body):
+    tags = body.get("tags") or {}
+    context = {**{f"aws:RequestTag/{key}": value for key, value in tags.items()}, "aws:TagKeys": list(tags)}
+    return [("eks:TagResource", f"arn:aws:eks:{get_region()}:{get_account_id()}:{resource}", context)] if tags else []
 
 
 def _handed_on(body):

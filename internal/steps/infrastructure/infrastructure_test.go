@@ -1,6 +1,7 @@
 package infrastructure
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 
@@ -229,6 +231,16 @@ func TestRepairsOnlyWhatDiffers(t *testing.T) {
 	}
 }
 
+// pinned denies a call that tags without both ownership tags, as the function's policy does.
+type pinned struct{ *awsfake.EKS }
+
+func (p pinned) TagResource(ctx context.Context, in *eks.TagResourceInput, options ...func(*eks.Options)) (*eks.TagResourceOutput, error) {
+	if !ownership.Owned(in.Tags, "demo", awsfake.ClusterARN) {
+		return nil, &types.AccessDeniedException{}
+	}
+	return p.EKS.TagResource(ctx, in, options...)
+}
+
 // A change of the rack's tags reaches all existing resources. Tags are added and changed but never removed, because
 // others may have set them. An access entry that an administrator created stays untagged: with our ownership tags
 // Sawhorse would later delete it.
@@ -236,6 +248,7 @@ func TestTagsFollowTheRack(t *testing.T) {
 	tagged := []string{"tagged role " + controllerName, "tagged role " + nodesName,
 		"tagged pod identity association of service account kube-system/karpenter", "tagged access entry of role " + nodesName}
 	cloud, i := begin()
+	i.EKS = pinned{cloud.EKS}
 	run(t, i, wanted(true, true))
 	for _, role := range cloud.IAM.Roles {
 		role.Tags = append(role.Tags, iamtypes.Tag{Key: new("theirs"), Value: new("x")})

@@ -28,14 +28,14 @@ func (i *Step) tagRole(ctx context.Context, p *plan.Plan, live *types.Role, prog
 	return nil
 }
 
-// tagEKS adds missing tags to an access entry or a Pod Identity association.
+// tagEKS adds missing tags to an access entry or a Pod Identity association of ours. It sets all of the rack's tags, because
+// the function may not tag without the ownership tags.
 func (i *Step) tagEKS(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, subject string,
 	progress *outcome.Progress) error {
-	lacking := ownership.LackingTags(live, p.Infrastructure.Tags)
-	if len(lacking) == 0 {
+	if len(ownership.LackingTags(live, p.Infrastructure.Tags)) == 0 {
 		return nil
 	}
-	if _, err := i.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: arn, Tags: lacking}); err != nil {
+	if _, err := i.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: arn, Tags: p.Infrastructure.Tags}); err != nil {
 		return fmt.Errorf("%s: tag: %w", subject, err)
 	}
 	progress.Changed("tagged", "%s", subject)
