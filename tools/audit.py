@@ -20,7 +20,10 @@ def main(pip_audit):
 
 
 def run(command, folder="."):
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    try:
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    except FileNotFoundError as missing:  # pip-audit could not be installed
+        return subprocess.CompletedProcess(command, 127, "", f"error: {missing}")
 
 
 def vulncheck(module):

@@ -5,10 +5,11 @@ package main
 
 import (
 	"archive/zip"
+	"bytes"
 	"compress/flate"
+	"crypto/sha256"
 	"flag"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"os/exec"
@@ -18,6 +19,12 @@ import (
 
 // goarch is Go's name for each of Lambda's architectures.
 var goarch = map[string]string{"arm64": "arm64", "x86_64": "amd64"}
+
+// bootstrap is the name that Lambda runs, and executable its mode.
+const (
+	bootstrap  = "bootstrap"
+	executable = 0o755
+)
 
 func main() {
 	architecture := flag.String("architecture", "arm64", "arm64 or x86_64")
@@ -57,8 +64,8 @@ func bundle(architecture, dist string) error {
 	return nil
 }
 
-// pack writes a zip with one file, bootstrap, with a fixed time. If the zip already contains this binary, pack leaves
-// it unchanged, so that files built from it need not be built again.
+// pack writes a zip with one file, bootstrap, with a fixed time. If the zip already contains just that, pack leaves it
+// unchanged, so that files built from it need not be built again.
 func pack(binary, target string) error {
 	from, err := os.Open(binary)
 	if err != nil {
@@ -75,8 +82,8 @@ func pack(binary, target string) error {
 	defer os.Remove(to.Name())
 	archive := zip.NewWriter(to)
 	archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.DefaultCompression) })
-	header := &zip.FileHeader{Name: "bootstrap", Method: zip.Deflate, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
-	header.SetMode(0o755)
+	header := &zip.FileHeader{Name: bootstrap, Method: zip.Deflate, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
+	header.SetMode(executable)
 	entry, err := archive.CreateHeader(header)
 	if err != nil {
 		return err
@@ -96,24 +103,30 @@ func pack(binary, target string) error {
 	return os.Rename(to.Name(), target)
 }
 
-// holds reports whether a zip already contains exactly this binary.
+// holds reports whether a zip already contains exactly this binary, as the file bootstrap, by the SHA-256 of its content.
+// The zip's own checksum, a CRC, can be that of other code.
 func holds(target string, binary *os.File) (bool, error) {
 	archive, err := zip.OpenReader(target)
 	if err != nil {
 		return false, nil // it does not exist, or is broken
 	}
 	defer archive.Close()
-	sum := crc32.NewIEEE()
-	size, err := io.Copy(sum, binary)
-	if err != nil {
-		return false, err
-	}
-	if _, err := binary.Seek(0, io.SeekStart); err != nil {
-		return false, err
-	}
-	if len(archive.File) != 1 {
+	if len(archive.File) != 1 || archive.File[0].Name != bootstrap || archive.File[0].Mode() != executable {
 		return false, nil
 	}
-	entry := archive.File[0]
-	return entry.CRC32 == sum.Sum32() && entry.UncompressedSize64 == uint64(size), nil
+	packed, err := archive.File[0].Open()
+	if err != nil {
+		return false, nil
+	}
+	defer packed.Close()
+	have := sha256.New()
+	if _, err := io.Copy(have, packed); err != nil {
+		return false, nil
+	}
+	want := sha256.New()
+	if _, err := io.Copy(want, binary); err != nil {
+		return false, err
+	}
+	_, err = binary.Seek(0, io.SeekStart)
+	return bytes.Equal(have.Sum(nil), want.Sum(nil)), err
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"archive/zip"
 	"bytes"
+	"errors"
+	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -82,5 +84,56 @@ func TestAZipThatIsRightStays(t *testing.T) {
 	}
 	if info, err := os.Stat(target); err != nil || !info.ModTime().Equal(old) {
 		t.Errorf("it was written again: %v, %v", info, err)
+	}
+}
+
+// A zip in the way of the build is kept only if it holds what was built: not other code with the same CRC and size, and
+// not the same code beside something else or under another name.
+func TestAZipThatIsForgedGoes(t *testing.T) {
+	const built, forged = "plumless", "buckeroo"
+	if len(built) != len(forged) || crc32.ChecksumIEEE([]byte(built)) != crc32.ChecksumIEEE([]byte(forged)) {
+		t.Fatal("the two have another size or CRC")
+	}
+	type entry struct{ name, content string }
+	for what, entries := range map[string][]entry{
+		"other code with the same CRC": {{"bootstrap", forged}},
+		"another name":                 {{"other", built}},
+		"one more file":                {{"bootstrap", built}, {"other", forged}},
+		"nothing":                      nil,
+	} {
+		dir := t.TempDir()
+		binary, target := filepath.Join(dir, "function"), filepath.Join(dir, "function.zip")
+		if err := os.WriteFile(binary, []byte(built), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var content bytes.Buffer
+		archive := zip.NewWriter(&content)
+		for _, e := range entries {
+			header := &zip.FileHeader{Name: e.name, Method: zip.Deflate}
+			header.SetMode(0o755)
+			file, err := archive.CreateHeader(header)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(file, e.content); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(archive.Close(), os.WriteFile(target, content.Bytes(), 0o644), pack(binary, target)); err != nil {
+			t.Fatal(err)
+		}
+		read, err := zip.OpenReader(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := read.File[0].Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(file)
+		if err != nil || len(read.File) != 1 || read.File[0].Name != "bootstrap" || string(got) != built {
+			t.Errorf("%s: %d files, %s has %q: %v", what, len(read.File), read.File[0].Name, got, err)
+		}
+		read.Close()
 	}
 }

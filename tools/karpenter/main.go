@@ -1,6 +1,8 @@
-// Command karpenter writes what the catalogue has of one version of Karpenter, from the version's Go module:
+// Command karpenter writes what the catalogue has of versions of Karpenter, from their Go modules:
 //
 //	make karpenter VERSION=1.14.3
+//
+// It exits with 3 if modules could not be downloaded and nothing else was wrong.
 //
 // It is a module of its own, because only maintainers of Sawhorse need it. It leaves the files alone that are kept by hand:
 // notes.json, which it begins if there is none, and the policies. The same modules give the same bytes.
@@ -22,15 +24,34 @@ import (
 // catalogue is the folder of the catalogue, from this one.
 const catalogue = "../../internal/karpenter/catalogue"
 
+// unreached is the exit status if modules could not be downloaded.
+const unreached = 3
+
 func main() {
-	version := flag.String("version", "", "the version of Karpenter, such as 1.14.3")
 	core := flag.String("core", "", "the version of sigs.k8s.io/karpenter to read, if the one that the version's go.mod names cannot be had")
 	toolchain := flag.String("toolchain", "", "the Go toolchain (GOTOOLCHAIN) for the download; a module may want a newer one")
 	flag.Parse()
-	if err := run(*version, *core, *toolchain); err != nil {
-		fmt.Fprintln(os.Stderr, "karpenter:", err)
-		os.Exit(1)
+	os.Exit(all(flag.Args(), func(version string) error { return run(version, *core, *toolchain) }))
+}
+
+// all writes versions, one after the other, and returns the exit status.
+func all(versions []string, write func(version string) error) int {
+	status := 0
+	for _, version := range versions {
+		err := write(version)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "karpenter:", err)
+		}
+		switch {
+		case err == nil:
+			fmt.Fprintf(os.Stderr, "karpenter: %s is written from its modules\n", version)
+		case !errors.Is(err, errUnreached):
+			status = 1
+		case status == 0:
+			status = unreached
+		}
 	}
+	return status
 }
 
 func run(version, core, toolchain string) error {

@@ -19,7 +19,7 @@ const (
 	coreModule     = "sigs.k8s.io/karpenter"
 )
 
-// sumsFile has the modules of a version and their checksums, in the form of go.sum.
+// sumsFile has the modules of a version and their checksums: it is the go.sum of their downloads.
 const sumsFile = "modules.sum"
 
 var released = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
@@ -28,16 +28,21 @@ var released = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
 type modules struct{ provider, core, coreVersion, kubelet string }
 
 // module is the answer of go mod download.
-type module struct{ Path, Version, Error, Dir, Sum string }
+type module struct{ Path, Version, Error, Dir, Sum, GoModSum string }
 
-// obtain downloads the modules of a version. The file sums records their checksums: modules that are recorded must have
-// the same ones, and the recorded version of the core module is used again.
+// errUnreached means that a module could not be downloaded, so that nothing was found out.
+var errUnreached = errors.New("NOT LOOKED AT: it could not be downloaded")
+
+// obtain downloads the modules of a version. The file sums records their checksums: Go downloads modules that are recorded
+// only with the same ones, and all others as Go's checksum database has them. The recorded version of the core module is
+// used again.
 func obtain(sums, version, core, toolchain string) (modules, error) {
-	recorded, err := readSums(sums)
-	if err != nil {
+	recorded, err := os.ReadFile(sums)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return modules{}, err
 	}
-	provider, err := download(providerModule, version, toolchain)
+	from := downloads{recorded, toolchain}
+	provider, err := from.download(providerModule, version)
 	if err != nil {
 		return modules{}, err
 	}
@@ -47,78 +52,73 @@ func obtain(sums, version, core, toolchain string) (modules, error) {
 	}
 	if core == "" {
 		core = named
-		for line := range recorded {
-			if path, version, _ := strings.Cut(line, " v"); path == coreModule {
-				core = version
-			}
+		if line := coreLine.FindSubmatch(recorded); line != nil {
+			core = string(line[1])
 		}
 	}
-	found, err := download(coreModule, core, toolchain)
+	found, err := from.download(coreModule, core)
 	if err != nil {
 		return modules{}, fmt.Errorf("%w; %s %s names %s %s: if it cannot be had, say which near version to read instead "+
 			"(make karpenter VERSION=%s CORE=…)",
 			err, providerModule, version, coreModule, named, version)
 	}
 	all := []module{provider, found}
-	from := modules{provider: provider.Dir, core: found.Dir, coreVersion: core}
+	obtained := modules{provider: provider.Dir, core: found.Dir, coreVersion: core}
 	if kubelet, err := requirement(filepath.Join(provider.Dir, "go.mod"), kubeletModule); err == nil {
-		types, err := download(kubeletModule, kubelet, toolchain)
+		types, err := from.download(kubeletModule, kubelet)
 		if err != nil {
 			return modules{}, err
 		}
-		from.kubelet, all = types.Dir, append(all, types)
+		obtained.kubelet, all = types.Dir, append(all, types)
 	}
 	var lines strings.Builder
 	for _, m := range all {
-		if sum := recorded[m.Path+" "+m.Version]; sum != "" && sum != m.Sum {
-			return modules{}, fmt.Errorf("%s %s has the checksum %s, and %s says %s: "+
-				"the release was changed, or another one was downloaded; find out which before you go on",
-				m.Path, m.Version, m.Sum, sums, sum)
-		}
-		fmt.Fprintf(&lines, "%s %s %s\n", m.Path, m.Version, m.Sum)
+		fmt.Fprintf(&lines, "%s %s %s\n%s %s/go.mod %s\n", m.Path, m.Version, m.Sum, m.Path, m.Version, m.GoModSum)
 	}
-	return from, os.WriteFile(sums, []byte(lines.String()), 0o644)
+	return obtained, os.WriteFile(sums, []byte(lines.String()), 0o644)
 }
 
-// readSums returns the checksums of a file by module and version; none if there is no file.
-func readSums(file string) (map[string]string, error) {
-	text, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	all := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		fields := strings.Fields(line)
-		if len(fields) != 3 {
-			return nil, fmt.Errorf("%s: %q is not a module, a version and a checksum", file, line)
-		}
-		all[fields[0]+" "+fields[1]] = fields[2]
-	}
-	return all, nil
+// coreLine finds the recorded version of the core module.
+var coreLine = regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(coreModule) + ` v([^/\s]+) `)
+
+// downloads brings modules into Go's module cache. recorded is the go.sum that they must agree with.
+type downloads struct {
+	recorded  []byte
+	toolchain string
 }
 
-// download brings a module into Go's module cache. It runs outside of this repository's module, whose go.mod it must
-// neither need nor change.
-func download(path, version, toolchain string) (module, error) {
+// download runs in a module of its own, because it must neither need nor change this repository's. Go compares what is
+// recorded in the go.sum there, and asks the checksum database for the rest. What the caller's environment exempts from
+// that (GONOSUMDB) is only for modules that are not recorded.
+func (d downloads) download(path, version string) (module, error) {
 	outside, err := os.MkdirTemp("", "karpenter-")
 	if err != nil {
 		return module{}, err
 	}
 	defer os.RemoveAll(outside)
+	for name, text := range map[string][]byte{"go.mod": []byte("module catalogue\n\ngo 1.21\n"), "go.sum": d.recorded} {
+		if err := os.WriteFile(filepath.Join(outside, name), text, 0o644); err != nil {
+			return module{}, err
+		}
+	}
 	command := exec.Command("go", "mod", "download", "-json", path+"@v"+version)
 	command.Dir, command.Env = outside, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
-	if toolchain != "" {
-		command.Env = append(command.Env, "GOTOOLCHAIN="+toolchain)
+	if d.toolchain != "" {
+		command.Env = append(command.Env, "GOTOOLCHAIN="+d.toolchain)
 	}
 	var complaint strings.Builder
 	command.Stderr = &complaint
 	out, failed := command.Output()
+	if said := complaint.String() + string(out); strings.Contains(said, "SECURITY ERROR") || strings.Contains(said, "malformed go.sum") {
+		return module{}, fmt.Errorf("%s v%s: the release or %s was changed, or another one was downloaded; find out which before you go on: %s",
+			path, version, sumsFile, said)
+	}
 	var m module
 	if err := json.Unmarshal(out, &m); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return m, fmt.Errorf("go mod download %s@v%s: %w: %s", path, version, errors.Join(failed, err), complaint.String())
+		return m, fmt.Errorf("%s v%s: %w: go mod download: %w: %s", path, version, errUnreached, errors.Join(failed, err), complaint.String())
 	}
 	if m.Error != "" || failed != nil {
-		return m, fmt.Errorf("go mod download: %s%s", m.Error, complaint.String())
+		return m, fmt.Errorf("%s v%s: %w: go mod download: %s%s", path, version, errUnreached, m.Error, complaint.String())
 	}
 	return m, nil
 }
