@@ -21,12 +21,17 @@ const (
 // iamNames maps the SDK's names of services to IAM's, where they differ.
 var iamNames = map[string]string{"eventbridge": "events", "sfn": "states"}
 
-// routine is one function or method of the project: the names that it uses, and its calls of AWS.
+// routine is one function or method of the project: the names that it uses, its calls of AWS, and the methods of the
+// store of records that it uses.
 type routine struct {
-	place string
-	names []string
-	calls []string
+	place  string
+	names  []string
+	calls  []string
+	stored []string
 }
+
+// stores are the names under which code holds the store of records, as a whole or behind an interface of a step.
+var stores = []string{"Store", "Records", "Versions", "Deletions", "Contests", "Baselines", "Checkpoints"}
 
 // sources has all routines of a package, by name. Methods of different types may share a name.
 type sources struct {
@@ -84,6 +89,10 @@ func (r *routine) note(n ast.Node, services map[string]string) bool {
 	switch n := n.(type) {
 	case *ast.Ident:
 		r.names = append(r.names, n.Name)
+	case *ast.SelectorExpr:
+		if of, ok := n.X.(*ast.SelectorExpr); ok && slices.Contains(stores, of.Sel.Name) {
+			r.stored = append(r.stored, n.Sel.Name)
+		}
 	case *ast.CompositeLit:
 		if of, ok := n.Type.(*ast.SelectorExpr); ok {
 			operation, input := strings.CutSuffix(of.Sel.Name, "Input")
@@ -95,9 +104,23 @@ func (r *routine) note(n ast.Node, services map[string]string) bool {
 	return true
 }
 
-// asked returns the AWS calls that a function may make: action -> positions in the source. It follows names within the
-// packages that the function imports, so it may find too many calls but not too few.
+// asked returns the AWS calls that a function may make: action -> positions in the source.
 func asked(t *testing.T, function string) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	for _, r := range reached(t, function) {
+		for _, call := range r.calls {
+			if !slices.Contains(found[call], r.place) {
+				found[call] = append(found[call], r.place)
+			}
+		}
+	}
+	return found
+}
+
+// reached returns the routines that a function may run. It follows names within the packages that the function imports,
+// so it may find too many but not too few.
+func reached(t *testing.T, function string) (found []routine) {
 	t.Helper()
 	all, seen := map[string]sources{}, map[string]bool{}
 	var load func(dir string)
@@ -112,7 +135,6 @@ func asked(t *testing.T, function string) map[string][]string {
 		}
 	}
 	load("functions/" + function)
-	found := map[string][]string{}
 	todo := []string{"main", ""} // "" stands for code outside of functions
 	for len(todo) > 0 {
 		name := todo[0]
@@ -124,11 +146,7 @@ func asked(t *testing.T, function string) map[string][]string {
 		for _, s := range all {
 			for _, r := range s.routines[name] {
 				todo = append(todo, r.names...)
-				for _, call := range r.calls {
-					if !slices.Contains(found[call], r.place) {
-						found[call] = append(found[call], r.place)
-					}
-				}
+				found = append(found, r)
 			}
 		}
 	}

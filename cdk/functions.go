@@ -17,6 +17,9 @@ import (
 // function is one Lambda function. Its code is in the directory of that name under functions/.
 type function struct {
 	name string
+	// like names another function, whose code, role and environment this one has. It exists for the sake of a reserved
+	// concurrency of its own, which in Lambda belongs to a function, and not to an alias or a version of it.
+	like string
 	// memory is in MiB. It also determines the CPU, which limits Helm and cold starts.
 	memory float64
 	// cluster marks the functions that call the cluster's API server. Their roles have an access entry.
@@ -34,6 +37,9 @@ var functions = []function{
 	// audit has the code of validate and of all steps, and runs the steps side by side. Below half a CPU it would take
 	// longer to render charts and to open connections than to wait for answers.
 	{name: "audit", memory: 1024, pass: true, cluster: true},
+	// dryrun answers the events that anybody who may put events can send in any number, and that take no lease: dry runs,
+	// and what is no request. They must not use up the concurrency that passes need.
+	{name: "dryrun", like: "audit", memory: 1024, pass: true, cluster: true},
 	{name: "change", memory: 256, pass: true},
 	{name: "access", memory: 256, pass: true, cluster: true, writes: true},
 	{name: "network", memory: 256, pass: true},
@@ -62,6 +68,9 @@ func (f function) seconds() awscdk.Duration {
 	return awscdk.Duration_Seconds(jsii.Number(cmp.Or(f.timeout, functionTimeout)))
 }
 
+// code returns the name of the function whose code, role and environment this one has: mostly its own.
+func (f function) code() string { return cmp.Or(f.like, f.name) }
+
 // logicalID turns "validate" into "Validate".
 func logicalID(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
 
@@ -71,6 +80,9 @@ func (s *sawhorse) functionName(name string) string { return s.StackName + "-" +
 // addRoles adds the roles before the functions, because the function access needs the roles of other functions.
 func (s *sawhorse) addRoles() {
 	for _, f := range functions {
+		if f.like != "" {
+			continue
+		}
 		// No path: the function infrastructure may write below /sawhorse/, and must not reach these roles.
 		s.roles[f.name] = awsiam.NewRole(s.stack, jsii.String(logicalID(f.name)+"Role"), &awsiam.RoleProps{
 			AssumedBy:   awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
@@ -85,22 +97,24 @@ func (s *sawhorse) addFunctions() {
 		architecture = awslambda.Architecture_X86_64()
 	}
 	for _, f := range functions {
-		role := s.roles[f.name]
+		role := s.roles[f.code()]
 		logs := awslogs.NewLogGroup(s.stack, jsii.String(logicalID(f.name)+"Logs"), &awslogs.LogGroupProps{
 			LogGroupName:  jsii.String("/aws/lambda/" + s.functionName(f.name)),
 			RemovalPolicy: s.logRemoval(),
 		})
 		s.keep(logs)
 		logs.GrantWrite(role)
-		for _, statement := range s.permissions(f) {
-			role.AddToPolicy(statement)
+		if f.like == "" {
+			for _, statement := range s.permissions(f) {
+				role.AddToPolicy(statement)
+			}
 		}
 		fn := awslambda.NewFunction(s.stack, jsii.String(logicalID(f.name)), &awslambda.FunctionProps{
 			FunctionName: jsii.String(s.functionName(f.name)),
 			Runtime:      awslambda.Runtime_PROVIDED_AL2023(),
 			Architecture: architecture,
 			Handler:      jsii.String("bootstrap"),
-			Code:         awslambda.Code_FromAsset(jsii.String(s.zip(f.name)), nil),
+			Code:         awslambda.Code_FromAsset(jsii.String(s.zip(f.code())), nil),
 			MemorySize:   jsii.Number(f.memory),
 			Timeout:      f.seconds(),
 			Role:         role,
@@ -145,6 +159,8 @@ func (s *sawhorse) reserved(f function) *float64 {
 		calls = s.ReservedConcurrency
 	case f.name == "validate" || f.name == "audit":
 		calls = s.ValidateConcurrency
+	case f.name == "dryrun":
+		calls = s.DryRunConcurrency
 	}
 	if calls == 0 {
 		return nil
@@ -165,7 +181,7 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 		"SAWHORSE_BUS":    s.bus.EventBusName(),
 	}
 	// The function audit runs the code of validate and of all steps.
-	of := func(names ...string) bool { return f.name == "audit" || slices.Contains(names, f.name) }
+	of := func(names ...string) bool { return f.code() == "audit" || slices.Contains(names, f.name) }
 	if of("validate", "report", "resync", "rollout") {
 		env["SAWHORSE_METRICS"] = jsii.String(s.StackName) // the namespace
 	}
@@ -175,7 +191,7 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 	if of("access") {
 		principals := map[string]any{}
 		for _, other := range functions {
-			if other.cluster {
+			if other.cluster && other.like == "" {
 				principals[other.name] = s.roles[other.name].RoleArn()
 			}
 		}

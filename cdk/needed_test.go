@@ -49,7 +49,7 @@ var besides = map[string]map[string]string{
 func TestEveryActionIsNeeded(t *testing.T) {
 	used := map[string]bool{}
 	for _, of := range []template{production, custom} {
-		for _, f := range functions {
+		for _, f := range withRoles() {
 			calls := asked(t, f.name)
 			if len(calls) < 2 {
 				t.Fatalf("function %s calls %v: the test has lost the sources", f.name, calls)
@@ -88,6 +88,21 @@ func reason(function, action string, calls map[string][]string, used map[string]
 		return why
 	}
 	return ""
+}
+
+// withRoles returns the functions that have a role of their own.
+func withRoles() []function {
+	return slices.DeleteFunc(slices.Clone(functions), func(f function) bool { return f.like != "" })
+}
+
+// sharing returns the names of the functions that have the role of another one, each with a comma before it.
+func sharing(role string) (others string) {
+	for _, f := range functions {
+		if f.like == role {
+			others += ", " + f.name
+		}
+	}
+	return others
 }
 
 // granted returns the statements of a function's role that allow something, denied those that deny something.
@@ -178,8 +193,8 @@ Each function has a role of its own. This is every statement of every role, as t
 		"and `make rights`" + ` says
 whether they hold. PARTITION, REGION and ACCOUNT are those of the deployment.
 `)
-	for _, f := range functions {
-		fmt.Fprintf(&doc, "\n## %s\n\n| action | on | if | needed by | refused without it |\n|---|---|---|---|---|\n", f.name)
+	for _, f := range withRoles() {
+		fmt.Fprintf(&doc, "\n## %s%s\n\n| action | on | if | needed by | refused without it |\n|---|---|---|---|---|\n", f.name, sharing(f.name))
 		calls, granted := asked(t, f.name), production.granted(f.name)
 		statements, seen := map[string]int{}, map[string]int{}
 		for _, g := range granted {

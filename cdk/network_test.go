@@ -42,7 +42,7 @@ func TestFunctionsInAVPCMayHaveInterfaces(t *testing.T) {
 	want := []string{"ec2:AssignPrivateIpAddresses", "ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface",
 		"ec2:DescribeNetworkInterfaces",
 		"ec2:DescribeSubnets", "ec2:UnassignPrivateIpAddresses"}
-	for _, f := range functions {
+	for _, f := range withRoles() {
 		may := map[string]bool{}
 		for _, g := range custom.granted(f.name) {
 			for _, a := range g.actions {
@@ -60,7 +60,7 @@ func TestFunctionsInAVPCMayHaveInterfaces(t *testing.T) {
 // A function in a VPC without a way out needs an endpoint for every service that it may call, so the setting must accept
 // each of them. Lambda sends logs and traces itself, past the VPC.
 func TestEveryServiceOfAFunctionInTheVPCMayHaveAnEndpoint(t *testing.T) {
-	for _, f := range functions {
+	for _, f := range withRoles() {
 		for _, g := range custom.granted(f.name) {
 			for _, action := range g.actions {
 				service, _, _ := strings.Cut(action.(string), ":")

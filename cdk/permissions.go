@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -83,33 +84,45 @@ func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 	return statements
 }
 
-// tableAccess returns the statements that allow a function of a pass to renew the lease, read the plan and record its
-// changes, all in the items of racks. A few functions may do more.
+// tableAccess returns the statements for a function's items of the table. Each function of a pass renews the lease and
+// records its changes, in the items of racks. What one function executes for another has a partition of its own, which
+// few functions write: steps read the plan, and cannot write it.
 func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
-	const racks, clusters = ownership.PartitionRack + "*", ownership.PartitionCluster + "*"
-	actions, partitions := []string{"dynamodb:UpdateItem", "dynamodb:GetItem", "dynamodb:PutItem"}, []string{racks}
-	table := []string{*s.table.TableArn()}
-	var more []awsiam.PolicyStatement
+	const records, plans, changes, claims = ownership.PartitionRack + "*", ownership.PartitionPlan + "*", ownership.PartitionChange + "*",
+		ownership.PartitionCluster + "*"
+	const get, put, update, remove, query = "GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query"
+	const list, rollouts = ownership.PartitionList, ownership.PartitionRollouts
+	on := func(partitions []string, operations ...string) awsiam.PolicyStatement {
+		var actions []string
+		for _, operation := range operations {
+			actions = append(actions, "dynamodb:"+operation)
+		}
+		return allow(actions, []string{*s.table.TableArn()}, ofPartitions(partitions...))
+	}
 	switch f.name {
 	case "validate", "audit":
-		actions = append(actions, "dynamodb:Query") // the change requests
-		partitions = append(partitions, clusters, ownership.PartitionList)
+		return []awsiam.PolicyStatement{
+			on([]string{records, plans, claims, list}, get, put),
+			on([]string{records, changes}, update, query),
+		}
 	case "change":
-		actions = append(actions, "dynamodb:Query") // the change requests
+		return []awsiam.PolicyStatement{on([]string{records}, update, get, put), on([]string{changes}, update, query)}
+	case "report": // it deletes all items of a rack that ends, and reads in its plan which cluster that had
+		return []awsiam.PolicyStatement{
+			on([]string{records, list, rollouts}, update, get, put, query),
+			on([]string{plans}, get),
+			on([]string{records, list, rollouts, plans, claims}, remove),
+		}
 	case "resync":
-		actions = append(actions, "dynamodb:Query") // the list of racks
-		partitions = append(partitions, ownership.PartitionList, ownership.PartitionRollouts)
-		more = append(more, allow([]string{"dynamodb:Scan"}, table)) // once, for racks that an earlier version did not list
-	case "report":
-		actions = append(actions, "dynamodb:Query", "dynamodb:DeleteItem") // the records of a pass; all items of a rack that ends
-		partitions = append(partitions, clusters, ownership.PartitionList, ownership.PartitionRollouts)
-	case "rollout":
-		// the status records, and the rollouts
-		actions, partitions = []string{"dynamodb:UpdateItem", "dynamodb:GetItem", "dynamodb:Query"}, []string{racks, ownership.PartitionRollouts}
-	case "network", "nodegroups", "controller", "nodepools", "autoscaler":
-		actions = append(actions, "dynamodb:DeleteItem") // a baseline that has been restored
+		return []awsiam.PolicyStatement{on([]string{records, list}, update, get, put, query), on([]string{rollouts}, get)}
+	case "rollout": // the status records, and the rollouts
+		return []awsiam.PolicyStatement{on([]string{records, rollouts}, update, get, query)}
 	}
-	return append(more, allow(actions, table, ofPartitions(partitions...)))
+	operations := []string{update, get, put}
+	if slices.Contains([]string{"network", "nodegroups", "controller", "nodepools", "autoscaler"}, f.name) {
+		operations = append(operations, remove) // a baseline that has been restored
+	}
+	return []awsiam.PolicyStatement{on([]string{records}, operations...), on([]string{plans}, get)}
 }
 
 // ofPartitions limits calls to items of the table with these partition keys. ForAllValues alone would also allow a call
@@ -241,7 +254,7 @@ func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
 // principals returns the roles of the functions that have an access entry.
 func (s *sawhorse) principals() (arns []string) {
 	for _, f := range functions {
-		if f.cluster {
+		if f.cluster && f.like == "" {
 			arns = append(arns, *s.roles[f.name].RoleArn())
 		}
 	}

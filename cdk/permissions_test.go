@@ -231,32 +231,6 @@ func TestResyncReadsItsOwnHistories(t *testing.T) {
 	}
 }
 
-// Steps read and write the items of racks. Only the functions that begin and end a rack access the items for clusters
-// and the list of racks, and only those that report it and look at its nodes the rollouts.
-func TestPartitionsOfTheTable(t *testing.T) {
-	more := map[string][]any{"Validate": {"cluster#*", "racks"}, "Audit": {"cluster#*", "racks"}, "Report": {"cluster#*", "racks", "rollouts"},
-		"Resync": {"racks", "rollouts"}, "Rollout": {"rollouts"}}
-	seen := 0
-	for _, g := range production.grants() {
-		if !strings.HasPrefix(text(g.actions), `["dynamodb:`) && !strings.HasPrefix(text(g.actions[0]), `"dynamodb:`) {
-			continue
-		}
-		function := strings.TrimSuffix(strings.TrimRight(g.where, "0123456789ABCDEF"), "RoleDefaultPolicy")
-		if slices.Equal(g.actions, []any{"dynamodb:Scan"}) && function == "Resync" {
-			continue // a scan has no keys
-		}
-		seen++
-		want := append([]any{"rack#*"}, more[function]...)
-		if got := list(at(g.condition, "ForAllValues:StringLike", "dynamodb:LeadingKeys")); !slices.Equal(got, want) ||
-			text(at(g.condition, "Null")) != `{"dynamodb:LeadingKeys":"false"}` {
-			t.Errorf("%s: %s, condition %s", function, text(g.actions), text(g.condition))
-		}
-	}
-	if seen != len(functions)+1 { // the state machine's
-		t.Errorf("%d statements", seen)
-	}
-}
-
 // The operations that the state machine itself performs on the table, without a function.
 func TestTheStateMachineMayDoWhatItDoes(t *testing.T) {
 	var may []any

@@ -52,8 +52,11 @@ type settings struct {
 	// function that writes to EKS or IAM. 0 reserves none.
 	ReservedConcurrency int
 	// ValidateConcurrency (validateConcurrency) is the same for the functions validate and audit, one of which every pass
-	// and every dry run calls. It limits the share of the account's concurrency that a flood of events can use.
+	// calls. It limits the share of the account's concurrency that a flood of events can use.
 	ValidateConcurrency int
+	// DryRunConcurrency (dryRunConcurrency) is the same for the function dryrun. It is reserved by default, so that a flood
+	// of dry runs delays dry runs only.
+	DryRunConcurrency int
 	// OperatorRacks (operatorRacks) are the racks in the policy for operators. Many racks are
 	// split over several policies.
 	OperatorRacks []string
@@ -137,6 +140,7 @@ func readSettings(get func(key string) any) (settings, error) {
 
 		ReservedConcurrency: r.number("reservedConcurrency", 0, 0, 1000),
 		ValidateConcurrency: r.number("validateConcurrency", 0, 0, 1000),
+		DryRunConcurrency:   r.number("dryRunConcurrency", 5, 0, 1000),
 
 		LogRetentionDays: r.retention("logRetentionDays", 30),
 		RetainLogs:       r.oneOf("logRemoval", "destroy", "retain") == "retain",
@@ -162,6 +166,9 @@ func readSettings(get func(key string) any) (settings, error) {
 	s.ResyncSlots = r.number("resyncSlots", s.ResyncMinutes, 1, 1440)
 	if get("settleSeconds") != nil {
 		r.errs = append(r.errs, errors.New("context settleSeconds: its name is debounceSeconds now: rename it in cdk.json"))
+	}
+	if s.BusName == "default" {
+		r.fail("busName", s.BusName, "a bus of the stack's own, like sawhorse, and not the account's default bus, on which others put events too")
 	}
 	if strings.HasPrefix(s.Prefix, "/aws") || strings.HasPrefix(s.Prefix, "/ssm") {
 		r.fail("prefix", s.Prefix, "a path that does not begin with aws or ssm, which Parameter Store keeps for itself")
@@ -190,8 +197,8 @@ func (s settings) zip(function string) string {
 // checkZips reports a missing zip in one sentence. The CDK would report it with a stack trace.
 func (s settings) checkZips() error {
 	for _, f := range functions {
-		if _, err := os.Stat(s.zip(f.name)); err != nil {
-			return fmt.Errorf("function %s: no %s: run `make build` first", f.name, s.zip(f.name))
+		if _, err := os.Stat(s.zip(f.code())); err != nil {
+			return fmt.Errorf("function %s: no %s: run `make build` first", f.name, s.zip(f.code()))
 		}
 	}
 	return nil

@@ -32,6 +32,8 @@ func TestSettingsRefuse(t *testing.T) {
 		{"operatorRacks", "*/params", "a rack's name"},
 		{"reservedConcurrency", "-1", "from 0 to 1000"},
 		{"validateConcurrency", "-1", "from 0 to 1000"},
+		{"dryRunConcurrency", "1001", "from 0 to 1000"},
+		{"busName", "default", "not the account's default bus"},
 		{"logRetentionDays", "31", "30 60 90"},
 		{"logRetentionDays", "a month", "30 60 90"},
 		{"logRemoval", "delete", "destroy or retain"},

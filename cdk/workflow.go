@@ -62,8 +62,10 @@ func (s *sawhorse) addStateMachine() {
 		}
 	}
 	s.machine.AddToRolePolicy(allow([]string{"lambda:InvokeFunction"}, invoked))
-	s.machine.AddToRolePolicy(allow([]string{"dynamodb:UpdateItem", "dynamodb:PutItem", "dynamodb:DeleteItem"},
-		[]string{*s.table.TableArn()}, ofPartitions(ownership.PartitionRack+"*")))
+	table := []string{*s.table.TableArn()}
+	s.machine.AddToRolePolicy(allow([]string{"dynamodb:UpdateItem", "dynamodb:DeleteItem"}, table, // of the lease
+		ofPartitions(ownership.PartitionRack+"*")))
+	s.machine.AddToRolePolicy(allow([]string{"dynamodb:PutItem"}, table, ofPartitions(ownership.PartitionChange+"*")))
 	s.machine.AddToRolePolicy(allow([]string{"states:StartExecution"}, []string{s.machineARN()}))
 }
 

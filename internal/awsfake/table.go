@@ -103,30 +103,6 @@ func (t *Table) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput,
 	return &dynamodb.DeleteItemOutput{}, nil
 }
 
-// Scan supports the filter "x = :y". It reads three items per page and filters those, so a page may be empty.
-func (t *Table) Scan(_ context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
-	if err := t.call("DynamoDB.Scan", ""); err != nil {
-		return nil, err
-	}
-	out := &dynamodb.ScanOutput{}
-	looked := 0
-	for _, name := range slices.Sorted(maps.Keys(t.Items)) {
-		if in.ExclusiveStartKey != nil && name <= place(in.ExclusiveStartKey) {
-			continue
-		}
-		if looked == 3 {
-			return out, nil
-		}
-		looked++
-		if check(t.Items[name], *in.FilterExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues) == nil {
-			out.Items = append(out.Items, copyOf(t.Items[name]))
-		}
-		out.LastEvaluatedKey = Item{"pk": t.Items[name]["pk"], "sk": t.Items[name]["sk"]}
-	}
-	out.LastEvaluatedKey = nil
-	return out, nil
-}
-
 // Query supports "pk = :a AND sk BETWEEN :b AND :c", and returns two items per page.
 func (t *Table) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	words := strings.Fields(*in.KeyConditionExpression)

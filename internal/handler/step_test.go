@@ -116,7 +116,7 @@ func TestTheStepOfAChangeNeedsNoPlan(t *testing.T) {
 		rackOfPlan = p.Rack
 		return outcome.Progress{}, nil
 	})
-	delete(cloud.Table.Items, "rack#demo plan")
+	delete(cloud.Table.Items, "plan#demo plan")
 	delete(cloud.Table.Items, "rack#demo records")
 	if got, err := s.callOf(t, plan.ChangeStep); err != nil || got.Status != Done || rackOfPlan != "demo" {
 		t.Errorf("%+v, %v, rack %q", got, err, rackOfPlan)
@@ -293,7 +293,7 @@ func TestAPassGoesOnWithAPlanOfTheFormatBefore(t *testing.T) {
 		worksOn = p
 		return outcome.Progress{}, nil
 	})
-	cloud.Table.Items["rack#demo plan"]["plan"] = &types.AttributeValueMemberS{Value: string(stored)}
+	cloud.Table.Items["plan#demo plan"]["plan"] = &types.AttributeValueMemberS{Value: string(stored)}
 	if answer, err := s.call(t); err != nil || answer.Status != Done ||
 		worksOn.Queue.Policy == "" || len(worksOn.Controller.Release.Values) == 0 {
 		t.Errorf("%+v, %v, plan %+v", answer, err, worksOn)

@@ -196,13 +196,20 @@ func NodeName(rack, pool string) string { return rack + "/karpenter/" + pool }
 // it.
 func Group(function string) string { return "sawhorse:" + function }
 
-// Partition keys of the table. PartitionRack is the prefix for a rack's records, PartitionCluster the prefix for a
-// cluster's, followed by its ARN. PartitionList is the key of the list of racks, PartitionRollouts that of the racks
-// with Karpenter, whose nodes the schedule looks at.
+// Partition keys of the table, and prefixes of partition keys. IAM limits a function to partitions
+// (dynamodb:LeadingKeys), so what one function executes for another is not in a partition that every function writes.
 const (
-	PartitionRack    = "rack#"
+	// PartitionRack is the prefix for a rack's records. Every function of a pass writes them.
+	PartitionRack = "rack#"
+	// PartitionPlan is the prefix for a rack's plan. The functions of steps execute it, and cannot write it.
+	PartitionPlan = "plan#"
+	// PartitionChange is the prefix for the requests to change a rack's parameters, which the function change writes to
+	// Parameter Store.
+	PartitionChange = "change#"
+	// PartitionCluster is the prefix for a cluster's claim, followed by the cluster's ARN.
 	PartitionCluster = "cluster#"
-	PartitionList    = "racks"
-
+	// PartitionList is the key of the list of racks.
+	PartitionList = "racks"
+	// PartitionRollouts is the key of the racks with Karpenter, whose nodes the schedule looks at.
 	PartitionRollouts = "rollouts"
 )

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -87,9 +88,15 @@ func Overlay(tree Tree, changes []ChangeRequest) Tree {
 	return laid
 }
 
+// changeKey is the key of a change. Changes have a partition of their own, because the functions of other steps may not
+// write what the function change writes to Parameter Store.
+func changeKey(rack, id string) item {
+	return item{"pk": text(ownership.PartitionChange + rack), "sk": text("change#" + id)}
+}
+
 // Changes returns the rack's requested and accepted changes, in the order in which they were requested.
 func (s *Store) Changes(ctx context.Context, rack string) ([]ChangeRequest, error) {
-	items, err := s.query(ctx, partition(rack), "change#", "change#"+end)
+	items, err := s.query(ctx, ownership.PartitionChange+rack, "change#", "change#"+end)
 	if err != nil {
 		return nil, fmt.Errorf("rack %s: read changes: %w", rack, err)
 	}
@@ -154,7 +161,7 @@ func (s *Store) NoteWritten(ctx context.Context, rack, id string, written int) e
 }
 
 func (s *Store) updateChange(ctx context.Context, rack, id, update, condition string, values item) error {
-	err := s.update(ctx, key(rack, "change#"+id), update, condition, values)
+	err := s.update(ctx, changeKey(rack, id), update, condition, values)
 	if refused(err) {
 		return fmt.Errorf("rack %s: change %s: it has come to another end already", rack, id)
 	}

@@ -14,9 +14,9 @@ import (
 
 // request stores a change like the state machine does.
 func request(cloud *awsfake.Cloud, rack, id, at, payload string) awsfake.Item {
-	values := key(rack, "change#"+id)
+	values := changeKey(rack, id)
 	values["state"], values["at"], values["payload"], values["ttl"] = text("requested"), text(at), text(payload), number(1)
-	cloud.Table.Items["rack#"+rack+" change#"+id] = values
+	cloud.Table.Items["change#"+rack+" change#"+id] = values
 	return values
 }
 
@@ -182,7 +182,7 @@ func TestTheStatesOfAChange(t *testing.T) {
 		s, cloud := store()
 		request(cloud, "demo", "1", "now", wish)["state"] = text(c.from)
 		err := c.move(s)
-		item, to := cloud.Table.Items["rack#demo change#1"], c.to
+		item, to := cloud.Table.Items["change#demo change#1"], c.to
 		if to == "" {
 			to = c.from
 		}
@@ -232,7 +232,7 @@ func TestAChangeThatIsInterrupted(t *testing.T) {
 		if err := life(s); err != nil {
 			t.Errorf("after call %d failed: %v", n, err)
 		}
-		item := cloud.Table.Items["rack#demo change#1"]
+		item := cloud.Table.Items["change#demo change#1"]
 		if got := awsfake.Text(item, "state"); got != "finished" {
 			t.Errorf("after call %d failed: %s", n, got)
 		}

@@ -23,11 +23,4 @@ func TestTheListOfTheRacks(t *testing.T) {
 	if there, err := s.Listed(t.Context(), "b"); err != nil || there {
 		t.Errorf("%v, %v", there, err)
 	}
-
-	t.Log("completed once: a rack that has been forgotten since does not come back")
-	must(t, s.CompleteList(t.Context()))
-	listed("a", "a-1", "c", "other")
-	must(t, s.Delist(t.Context(), "other"))
-	must(t, s.CompleteList(t.Context()))
-	listed("a", "a-1", "c")
 }

@@ -41,7 +41,7 @@ func contestKey(subject string) string { return "contest#" + subject }
 // Contest returns what SaveContest recorded, or the zero Contest.
 func (s *Store) Contest(ctx context.Context, rack, subject string) (outcome.Contest, error) {
 	var contest outcome.Contest
-	_, err := s.load(ctx, rack, contestKey(subject), "contest", "contest "+subject, &contest)
+	_, err := s.load(ctx, key(rack, contestKey(subject)), rack, "contest", "contest "+subject, &contest)
 	return contest, err
 }
 

@@ -66,7 +66,7 @@ func (s *Store) NoteOutputs(ctx context.Context, rack string, outputs map[string
 // Outputs returns the outputs that the steps last recorded. An empty value means that the output is to be removed.
 func (s *Store) Outputs(ctx context.Context, rack string) (map[string]string, error) {
 	outputs := map[string]string{}
-	_, err := s.load(ctx, rack, "outputs", "outputs", "outputs", &outputs)
+	_, err := s.load(ctx, key(rack, "outputs"), rack, "outputs", "outputs", &outputs)
 	return outputs, err
 }
 

@@ -5,13 +5,20 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
+
+// planKey is the key of a rack's plan. It has a partition of its own, because the functions of steps, which execute the
+// plan, may not write it.
+func planKey(rack string) item {
+	return item{"pk": text(ownership.PartitionPlan + rack), "sk": text("plan")}
+}
 
 // SavePlan stores the plan of one iteration. A plan can exceed the 256 KB that Step Functions passes between states. It
 // is the last good plan until the next one is accepted.
 func (s *Store) SavePlan(ctx context.Context, p *plan.Plan) error {
-	values := key(p.Rack, "plan")
+	values := planKey(p.Rack)
 	values["generation"], values["plan"] = number(p.Generation), packed(p)
 	return wrap(s.put(ctx, values, nil), "rack %s: save plan", p.Rack)
 }
@@ -20,7 +27,7 @@ func (s *Store) SavePlan(ctx context.Context, p *plan.Plan) error {
 // an earlier format is converted.
 func (s *Store) Plan(ctx context.Context, rack string) (*plan.Plan, error) {
 	var stored json.RawMessage
-	if found, err := s.load(ctx, rack, "plan", "plan", "plan", &stored); err != nil || !found {
+	if found, err := s.load(ctx, planKey(rack), rack, "plan", "plan", &stored); err != nil || !found {
 		return nil, err
 	}
 	p, err := plan.Read(stored)

@@ -142,9 +142,9 @@ func (s *Store) End(ctx context.Context, rack, clusterARN string) error {
 			}
 		}
 	}
-	for _, record := range []string{"plan", "status", "outputs", "records"} {
-		if err := s.remove(ctx, key(rack, record)); err != nil {
-			return fmt.Errorf("rack %s: forget %s: %w", rack, record, err)
+	for _, record := range []item{planKey(rack), key(rack, "status"), key(rack, "outputs"), key(rack, "records")} {
+		if err := s.remove(ctx, record); err != nil {
+			return fmt.Errorf("rack %s: forget %s: %w", rack, stringOf(record, "sk"), err)
 		}
 	}
 	return nil

@@ -133,7 +133,7 @@ func TestPlanRoundTrip(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(*got, want) {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
-	if g := awsfake.Text(cloud.Table.Items["rack#demo plan"], "generation"); g != "7" {
+	if g := awsfake.Text(cloud.Table.Items["plan#demo plan"], "generation"); g != "7" {
 		t.Errorf("generation %s", g)
 	}
 
@@ -154,7 +154,7 @@ func TestAPlanOfFormat1IsConverted(t *testing.T) {
 	for what, attribute := range map[string]types.AttributeValue{
 		"compressed": packed(json.RawMessage(stored)), "plain": &types.AttributeValueMemberS{Value: string(stored)},
 	} {
-		cloud.Table.Items["rack#demo plan"] = awsfake.Item{
+		cloud.Table.Items["plan#demo plan"] = awsfake.Item{
 			"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "plan"}, "plan": attribute,
 		}
 		got, err := s.Plan(t.Context(), "demo")
@@ -170,7 +170,7 @@ func TestAPlanOfFormat1IsConverted(t *testing.T) {
 func TestThePlanOfAnotherRack(t *testing.T) {
 	s, cloud := store()
 	must(t, s.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: "prod"}))
-	cloud.Table.Items["rack#demo plan"] = cloud.Table.Items["rack#prod plan"]
+	cloud.Table.Items["plan#demo plan"] = cloud.Table.Items["plan#prod plan"]
 	p, err := s.Plan(t.Context(), "demo")
 	if p != nil || err == nil || !strings.Contains(err.Error(), `rack demo: the table has the plan of rack "prod"`) {
 		t.Errorf("%+v, %v", p, err)

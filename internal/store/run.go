@@ -65,7 +65,7 @@ func (s *Store) SaveRun(ctx context.Context, run Run) error {
 func (s *Store) NoteStep(ctx context.Context, rack string, generation int64, now time.Time, call StepRecord) error {
 	place := runKey(generation) + "#" + call.Step
 	record := StepRecord{Step: call.Step}
-	found, err := s.load(ctx, rack, place, "record", "run", &record)
+	found, err := s.load(ctx, key(rack, place), rack, "record", "run", &record)
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
 // Package store stores a rack's data: parameter tree, status and outputs in Parameter Store; lease, plan, applied state,
-// baselines and runs in one DynamoDB table, with one item collection for each rack.
+// baselines and runs in one DynamoDB table.
 package store
 
 import (
@@ -25,7 +25,6 @@ type Table interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
-	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 }
 
 // Store reads and writes the records in one table.
@@ -86,10 +85,10 @@ func (s *Store) get(ctx context.Context, key item) (item, error) {
 	return out.Item, nil
 }
 
-// load reads one of a rack's records and decodes one attribute of it. It reports whether there is such a record. what names
-// the record in errors.
-func (s *Store) load(ctx context.Context, rack, record, attribute, what string, into any) (bool, error) {
-	values, err := s.get(ctx, key(rack, record))
+// load reads an item of a rack and decodes one attribute of it. It reports whether there is such an item. what names the
+// item in errors.
+func (s *Store) load(ctx context.Context, key item, rack, attribute, what string, into any) (bool, error) {
+	values, err := s.get(ctx, key)
 	if err != nil || values == nil {
 		return false, wrap(err, "rack %s: read %s", rack, what)
 	}

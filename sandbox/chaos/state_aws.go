@@ -169,9 +169,11 @@ func (w *World) records(ctx context.Context, all *collection) error {
 		return err
 	}
 	for _, table := range tables.TableNames {
-		found, err := client.Query(ctx, &dynamodb.QueryInput{
-			TableName: &table, KeyConditionExpression: aws.String("pk = :rack"),
-			ExpressionAttributeValues: map[string]types.AttributeValue{":rack": &types.AttributeValueMemberS{Value: "rack#" + rack}},
+		found, err := client.Scan(ctx, &dynamodb.ScanInput{
+			TableName: &table, FilterExpression: aws.String("pk IN (:rack, :plan)"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{
+				":rack": &types.AttributeValueMemberS{Value: "rack#" + rack}, ":plan": &types.AttributeValueMemberS{Value: "plan#" + rack},
+			},
 		})
 		if err != nil {
 			return err

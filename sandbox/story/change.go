@@ -97,6 +97,6 @@ func send(t *Teller, kind, detail string) string {
 
 // recorded returns the command that prints the state of a change request.
 func recorded(id string) string {
-	return fmt.Sprintf(`aws dynamodb get-item --consistent-read --table-name %s --key '{"pk":{"S":"rack#demo"},"sk":{"S":"change#%s"}}' `+
+	return fmt.Sprintf(`aws dynamodb get-item --consistent-read --table-name %s --key '{"pk":{"S":"change#demo"},"sk":{"S":"change#%s"}}' `+
 		`--query Item.state.S --output text`, table, id)
 }

@@ -82,11 +82,11 @@ func Stopped(t *Teller) {
 		"aws ssm get-parameter --name /sawhorse/racks/demo/params/karpenter_node_expiry --query Parameter.Value --output text", "unset")
 
 	t.Chapter("A dry run that fails is answered")
-	refuse(t, "validate", "ssm:GetParametersByPath")
+	refuse(t, "dryrun", "ssm:GetParametersByPath")
 	t.Type(`aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested",` +
 		`"Detail":"{\"rack\":\"demo\",\"dryRun\":true,\"request\":\"try-1\"}"}]' --query FailedEntryCount`)
 	heard(t, "the event", "dryRun error request", "True StepFailed try-1")
-	allow(t, "validate")
+	allow(t, "dryrun")
 	t.Check("status", state, "Reconciled")
 
 	t.Chapter("A request with a misspelled field is only answered")

@@ -10,8 +10,8 @@ func Forgotten(t *Teller) {
 		unset  = names + "'Parameters[?Value==`unset`].Name' --output text | xargs -r -n 10 aws ssm delete-parameters --names > /dev/null"
 		others = names + "'Parameters[].Name' --output text | xargs -r aws ssm delete-parameters --names"
 		folder = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo --recursive --query 'length(Parameters)' --output text"
-		kept   = "aws dynamodb query --table-name " + table +
-			` --key-condition-expression 'pk = :rack' --expression-attribute-values '{":rack":{"S":"rack#demo"}}' ` +
+		kept   = "aws dynamodb scan --table-name " + table +
+			` --filter-expression 'pk IN (:rack, :plan)' --expression-attribute-values '{":rack":{"S":"rack#demo"},":plan":{"S":"plan#demo"}}' ` +
 			`--query 'Items[?!ttl].sk.S' --output text`
 		listed = "aws dynamodb query --table-name " + table +
 			` --key-condition-expression 'pk = :racks' --expression-attribute-values '{":racks":{"S":"racks"}}' ` +

@@ -48,6 +48,8 @@ func Hostile(t *Teller) {
 	putEvents(t, "sawhorse", "Rack Something Requested", map[string]any{"name": "demo"})
 	t.wait(2 * time.Second) // no execution is expected
 	t.Check("executions that they have started", "echo $(( $("+executions+") - "+began+" ))", "0")
+	onTheDefaultBus(t)
+	began = t.Ask(executions)
 
 	t.Chapter("An event that Sawhorse does not take")
 	putEvents(t, "sawhorse", "Rack Something Requested", map[string]any{"rack": "demo", "full": true, "force": true})
@@ -70,6 +72,34 @@ func Hostile(t *Teller) {
 	t.Check("status", state, "Reconciled")
 }
 
+// onTheDefaultBus puts events that look like Sawhorse's own, or like those of AWS that it takes, on the bus on which
+// anybody in the account may put events. None starts, reports or forges anything.
+func onTheDefaultBus(t *Teller) {
+	const written = status + " | md5sum"
+	t.Chapter("Events on the default bus, with Sawhorse's own source")
+	began, before := t.Ask(executions), t.Ask(written)
+	rack := map[string]any{"rack": "demo", "full": true, "force": true}
+	write := map[string]any{"name": "/sawhorse/racks/demo/params/paused", "operation": "Update"}
+	ended := map[string]any{"executionArn": "arn:aws:states:us-east-1:000000000000:execution:Sawhorse-reconcile:forged",
+		"stateMachineArn": t.Ask("echo " + machine), "status": "ABORTED", "input": encoded(map[string]any{"detail": rack})}
+	for kind, detail := range map[string]map[string]any{
+		"Rack Reconcile Requested": rack, "Rack Parameters Change Requested": {"rack": "demo", "set": map[string]string{"paused": "true"}},
+		"Rack Something Requested": rack, "Rack Reconciled": rack, "Rack Rejected": rack, "Scheduled Resync": rack,
+		"Parameter Store Change": write, "Step Functions Execution Status Change": ended,
+	} {
+		putEventsOf(t, "sawhorse", "default", kind, detail)
+	}
+	for source, detail := range map[string]map[string]any{"aws.ssm": write, "aws.states": ended} {
+		entry := []map[string]string{{"Source": source, "DetailType": "x", "Detail": encoded(detail)}}
+		t.Check("AWS's answer to the source "+source,
+			"aws events put-events --query 'Entries[0].ErrorCode' --output text --entries '"+encoded(entry)+"'",
+			"NotAuthorizedForSourceException")
+	}
+	t.wait(3 * time.Second) // nothing is expected
+	t.Check("executions that they have started", "echo $(( $("+executions+") - "+began+" ))", "0")
+	t.Check("the status", written, before)
+}
+
 // unknownRacks sends many events with valid names of racks that do not exist. It then makes their passes fail, and then
 // creates racks and deletes them at once.
 func unknownRacks(t *Teller) {
@@ -81,7 +111,7 @@ func unknownRacks(t *Teller) {
 		parameters = `aws ssm get-parameters-by-path --path /sawhorse/racks --recursive ` +
 			`--query "Parameters[?contains(Name,'/flood-')].Name" --output text`
 		// CloudWatch creates a metric for each log line that has the dimension.
-		metrics = `for name in validate audit report resync; do aws logs filter-log-events --log-group-name /aws/lambda/Sawhorse-$name` +
+		metrics = `for name in validate audit dryrun report resync; do aws logs filter-log-events --log-group-name /aws/lambda/Sawhorse-$name` +
 			` --query "events[?contains(message,'flood-')&&contains(message,'[[\"Rack\"]')].eventId" --output text; done | tr -d '\n'`
 		// With text output the CLI would print one count for each page, so the output is JSON.
 		all = "aws stepfunctions list-executions --state-machine-arn " + machine + " --query 'length(executions)' --output json"
@@ -217,13 +247,18 @@ func LyingCluster(t *Teller) {
 	t.Type("aws ssm delete-parameter" + second)
 }
 
-// putEvents puts events on a bus, ten at a time, which is EventBridge's limit.
+// putEvents puts an operator's events on a bus.
 func putEvents(t *Teller, bus, kind string, details ...any) {
+	putEventsOf(t, "operator", bus, kind, details...)
+}
+
+// putEventsOf puts events of a source on a bus, ten at a time, which is EventBridge's limit.
+func putEventsOf(t *Teller, source, bus, kind string, details ...any) {
 	for some := range slices.Chunk(details, 10) {
 		var entries []map[string]string
 		for _, detail := range some {
 			entries = append(entries, map[string]string{
-				"EventBusName": bus, "Source": "operator", "DetailType": kind, "Detail": encoded(detail),
+				"EventBusName": bus, "Source": source, "DetailType": kind, "Detail": encoded(detail),
 			})
 		}
 		if got := t.Ask("aws events put-events --query FailedEntryCount --output text --entries '" + encoded(entries) + "'"); got != "0" {

@@ -73,8 +73,8 @@ const inventory = `{
   aws ssm get-parameters-by-path --path /sawhorse/racks/demo --recursive --query 'Parameters[].Name' --output text
   aws ec2 describe-launch-templates --query 'LaunchTemplates[].LaunchTemplateName' --output text
   aws ec2 describe-tags --filters Name=key,Values=karpenter.sh/discovery --query 'Tags[].ResourceId' --output text
-  aws dynamodb query --table-name ` + table +
-	` --key-condition-expression 'pk = :rack' --expression-attribute-values '{":rack":{"S":"rack#demo"}}' ` +
+  aws dynamodb scan --table-name ` + table +
+	` --filter-expression 'pk IN (:rack, :plan)' --expression-attribute-values '{":rack":{"S":"rack#demo"},":plan":{"S":"plan#demo"}}' ` +
 	`--query 'Items[?!ttl].sk.S' --output text
 } 2>&1 | tr '\t' '\n' | sort`
 

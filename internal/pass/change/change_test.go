@@ -51,11 +51,11 @@ func (s *scene) change(state store.ChangeState, id string, set map[string]string
 	}
 	item := awsfake.Item{}
 	for name, value := range map[string]string{
-		"pk": "rack#demo", "sk": "change#" + id, "state": string(state), "at": id, "payload": string(payload),
+		"pk": "change#demo", "sk": "change#" + id, "state": string(state), "at": id, "payload": string(payload),
 	} {
 		item[name] = &types.AttributeValueMemberS{Value: value}
 	}
-	s.cloud.Table.Items["rack#demo change#"+id] = item
+	s.cloud.Table.Items["change#demo change#"+id] = item
 	return s
 }
 
@@ -109,7 +109,7 @@ func (s *scene) holds(want map[string]string) {
 }
 
 func (s *scene) state(id string) string {
-	return awsfake.Text(s.cloud.Table.Items["rack#demo change#"+id], "state")
+	return awsfake.Text(s.cloud.Table.Items["change#demo change#"+id], "state")
 }
 
 func TestWritesAtTheStoresPace(t *testing.T) {
@@ -211,7 +211,7 @@ func TestNothingToWrite(t *testing.T) {
 	s := begin(t, nil).change(store.ChangeFinished, "1", map[string]string{"a": "1"}).change(store.ChangeRequested, "2",
 		map[string]string{"a": "2"})
 	s.call()
-	if got := s.cloud.Made(); !slices.Equal(got, []string{"DynamoDB.Query rack#demo change#"}) {
+	if got := s.cloud.Made(); !slices.Equal(got, []string{"DynamoDB.Query change#demo change#"}) {
 		t.Errorf("calls %v", got)
 	}
 }

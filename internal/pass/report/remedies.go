@@ -67,7 +67,7 @@ var byError = map[string]string{
 	"Lambda.TooManyRequestsException": "Lambda had no room for another call, for minutes; " + goesOn + ". " +
 		"If many events come in (executions of the state machine), see who puts them on the bus; " +
 		"else raise the account's concurrency in Lambda, " +
-		"or the deployment's reservedConcurrency or validateConcurrency (docs/deploy.md).",
+		"or the deployment's reservedConcurrency, validateConcurrency or dryRunConcurrency (docs/deploy.md).",
 }
 
 // late has the remedies for a step that was not done within its deadline, by the step's name or its function.

@@ -86,12 +86,11 @@ func (r *Resync) Run(ctx context.Context, event Event) (Answer, error) {
 // reads, and requests a pass only if something is due. What fails for one rack is reported in the end and does not keep
 // the others from their audits.
 func (r *Resync) scheduled(ctx context.Context, tick time.Time) (Answer, error) {
-	completing := r.Store.CompleteList(ctx)
 	racks, err := r.Store.Racks(ctx)
 	if err != nil {
-		return Answer{}, errors.Join(completing, err)
+		return Answer{}, err
 	}
-	answer, failed := Answer{}, []error{completing, r.measure(ctx, racks)}
+	answer, failed := Answer{}, []error{r.measure(ctx, racks)}
 	for _, name := range r.due(racks, r.slot(tick)) {
 		if err := r.audit(ctx, name); err != nil {
 			failed = append(failed, err)

@@ -161,29 +161,6 @@ func TestTheRacksAreThoseOfTheList(t *testing.T) {
 	}
 }
 
-// An earlier version kept no list. The racks that have leases are added once.
-func TestTheListIsCompletedAfterAnUpgrade(t *testing.T) {
-	cloud, m, r := begin(time.Hour, 1)
-	lease(cloud, "", "3", "3")
-	for i := range 7 { // more than one page
-		cloud.Table.Items[fmt.Sprintf("rack#demo run#%d", i)] = awsfake.Item{
-			"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: fmt.Sprintf("run#%d", i)},
-		}
-	}
-	for _, tick := range []string{"2026-01-02T03:00:00Z", "2026-01-02T04:00:00Z"} {
-		if _, err := r.Run(t.Context(), Event{Time: tick}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !slices.Equal(m.audits, []string{"demo", "demo"}) {
-		t.Errorf("audited %v", m.audits)
-	}
-	scans := slices.DeleteFunc(cloud.Made(), func(call string) bool { return call != "DynamoDB.Scan" })
-	if len(scans) != 3 {
-		t.Errorf("%d reads of the whole table, of 3 pages each", len(scans))
-	}
-}
-
 // An audit that cannot be called does not delay the other racks. The tick returns an error, so that Lambda repeats it.
 func TestOneRackThatFailsKeepsNoOtherWaiting(t *testing.T) {
 	_, m, r := begin(time.Hour, 1)
@@ -216,6 +193,9 @@ func TestThePassThatHangsIsMeasured(t *testing.T) {
 			item["owner"] = &types.AttributeValueMemberS{Value: owner}
 		}
 		cloud.Table.Items["rack#"+name+" lease"] = item
+		cloud.Table.Items["racks "+name] = awsfake.Item{
+			"pk": &types.AttributeValueMemberS{Value: "racks"}, "sk": &types.AttributeValueMemberS{Value: name},
+		}
 	}
 	hold("hangs", "me", 2*time.Hour)
 	hold("runs", "me", time.Minute)

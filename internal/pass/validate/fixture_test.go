@@ -104,8 +104,8 @@ func (s *scene) Refused(_ context.Context, run store.Run, change string, problem
 
 // request records a change request, as the state machine does.
 func (s *scene) request(id, payload string) {
-	s.cloud.Table.Items["rack#demo change#"+id] = awsfake.Item{
-		"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "change#" + id},
+	s.cloud.Table.Items["change#demo change#"+id] = awsfake.Item{
+		"pk": &types.AttributeValueMemberS{Value: "change#demo"}, "sk": &types.AttributeValueMemberS{Value: "change#" + id},
 		"state": &types.AttributeValueMemberS{Value: "requested"}, "at": &types.AttributeValueMemberS{Value: id},
 		"payload": &types.AttributeValueMemberS{Value: payload},
 	}

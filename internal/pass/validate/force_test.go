@@ -63,7 +63,7 @@ func TestForceOfARejectedRack(t *testing.T) {
 		t.Error("and again without")
 	}
 	for _, write := range s.cloud.Writes() {
-		if write == "DynamoDB.PutItem rack#demo plan" {
+		if write == "DynamoDB.PutItem plan#demo plan" {
 			t.Error("a plan was saved that says what the last one said")
 		}
 	}

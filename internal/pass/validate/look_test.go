@@ -82,7 +82,7 @@ func TestWhatALookFinds(t *testing.T) {
 		"a status that is no JSON": {func(s *scene) { s.cloud.SSM.Values["/sawhorse/racks/demo/status"] = "x" }, "status"},
 		"another output":           {func(s *scene) { s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/karpenter_version"] = "1.9.0" }, "status"},
 		"an output that was to go": {func(s *scene) { s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/gone"] = "x" }, "status"},
-		"a plan of another format": {func(s *scene) { delete(s.cloud.Table.Items, "rack#demo plan") }, "plan"},
+		"a plan of another format": {func(s *scene) { delete(s.cloud.Table.Items, "plan#demo plan") }, "plan"},
 		"no claim":                 {func(s *scene) { delete(s.cloud.Table.Items, "cluster#"+awsfake.ClusterARN+" claim") }, "plan"},
 		"a failure": {func(s *scene) {
 			s.must(s.store.SaveStatus(s.Context(), store.Status{Rack: "demo"}, "Failed", store.Told{}))
@@ -201,7 +201,7 @@ func TestALookAtRacksWithoutAPlan(t *testing.T) {
 	if got := s.looked(); got != "change" {
 		t.Errorf("a change request: %s", got)
 	}
-	if state := awsfake.Text(s.cloud.Table.Items["rack#demo change#c1"], "state"); state != "requested" {
+	if state := awsfake.Text(s.cloud.Table.Items["change#demo change#c1"], "state"); state != "requested" {
 		t.Errorf("the change request is %s", state)
 	}
 }

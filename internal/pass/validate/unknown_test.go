@@ -52,7 +52,7 @@ func TestAChangeRequestMakesNoRack(t *testing.T) {
 	}
 	soon := s.cloud.Now().Add(10 * time.Minute).Unix()
 	for _, id := range []string{"good", "bad"} {
-		item := s.cloud.Table.Items["rack#demo change#"+id]
+		item := s.cloud.Table.Items["change#demo change#"+id]
 		if ttl, err := strconv.ParseInt(awsfake.Text(item, "ttl"), 10, 64); err != nil || ttl > soon ||
 			awsfake.Text(item, "state") != "refused" || item["payload"] != nil {
 			t.Errorf("left of %s: %v", id, slices.Sorted(maps.Keys(item)))

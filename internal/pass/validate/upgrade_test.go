@@ -18,7 +18,7 @@ func upgraded(t *testing.T) *scene {
 		t.Fatal(err)
 	}
 	s := audited(t)
-	s.cloud.Table.Items["rack#demo plan"]["plan"] = &types.AttributeValueMemberS{Value: string(stored)}
+	s.cloud.Table.Items["plan#demo plan"]["plan"] = &types.AttributeValueMemberS{Value: string(stored)}
 	for step := range s.records().Applied {
 		s.must(s.store.NoteApplied(t.Context(), "demo", plan.Step{Name: step, Fingerprint: "of format 1"}, nil))
 	}
