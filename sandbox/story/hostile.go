@@ -14,7 +14,7 @@ import (
 func Hostile(t *Teller) {
 	const (
 		racks = `aws dynamodb scan --table-name ` + table +
-			` --projection-expression pk --query 'Items[].pk.S' --output text | tr '\t' '\n' | sort -u | paste -sd' '`
+			` --projection-expression pk --query 'Items[].pk.S' --output text | tr '\t' '\n' | sed 's/^[a-z]*#//' | sort -u | paste -sd' '`
 		written = "aws ssm get-parameters-by-path --path /sawhorse --recursive " +
 			"--query 'sort_by(Parameters,&Name)[?!ends_with(Name,`/status`)].[Name,Version]' --output text | md5sum"
 		failed = "aws stepfunctions list-executions --state-machine-arn " + machine +
