@@ -277,7 +277,8 @@ func shareable() []string {
 func public(rest string) string { return arnOf("ec2", region(), "", rest) }
 
 // networkPermissions returns statements that limit tagging to the discovery tag. Without the Null condition, a call
-// without tag keys would be allowed too.
+// without tag keys would be allowed too. The statements cannot hold the VPC of a rack's cluster: the condition key ec2:Vpc
+// takes ARNs that are known when the stack is deployed, and the function serves all racks. validate compares the VPC.
 func networkPermissions() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{
 		allow([]string{"ec2:DescribeTags"}, anything),

@@ -24,7 +24,8 @@ func healthy() *Observed {
 	return &Observed{
 		Rack: "prod", Kubernetes: "1.35", Caller: "arn:aws:iam::111122223333:role/ops", Unseen: map[Source]string{},
 		Params: texts, Config: params.Parse(params.Input{Rack: "prod", Params: texts}).Config,
-		Cluster: &Cluster{VPC: "vpc-1", PublicAPI: true, ClusterFacts: plan.ClusterFacts{
+		Cluster: &Cluster{PublicAPI: true, ClusterFacts: plan.ClusterFacts{
+			VPC: "vpc-1",
 			Cluster: plan.Cluster{
 				Name: "prod", Account: "111122223333", Region: "eu-central-1", Partition: "aws", SecurityGroup: "sg-1",
 				OIDCIssuer: "https://oidc/1",

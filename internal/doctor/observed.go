@@ -76,7 +76,6 @@ type Observed struct {
 // Cluster is EKS's description of the cluster.
 type Cluster struct {
 	plan.ClusterFacts
-	VPC string
 	// PublicAPI is true if the API server has a public endpoint.
 	PublicAPI bool
 }

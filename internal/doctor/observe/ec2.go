@@ -35,8 +35,9 @@ func (l *looker) network(ctx context.Context) {
 		}
 		return err
 	})
-	l.look(doctor.SecurityGroups, func() (err error) {
-		l.o.SecurityGroups, err = l.observer().SecurityGroups(ctx, l.o.Config, facts)
+	l.look(doctor.SecurityGroups, func() error {
+		found, err := l.observer().SecurityGroups(ctx, l.o.Config, facts)
+		l.o.SecurityGroups = slices.DeleteFunc(found, func(g plan.Tagged) bool { return g.VPC != l.o.Cluster.VPC })
 		return err
 	})
 }

@@ -30,7 +30,7 @@ func (l *looker) cluster(ctx context.Context) error {
 	}
 	found := &doctor.Cluster{ClusterFacts: facts}
 	if v := described.ResourcesVpcConfig; v != nil {
-		found.VPC, found.PublicAPI = aws.ToString(v.VpcId), v.EndpointPublicAccess
+		found.PublicAPI = v.EndpointPublicAccess
 	}
 	l.o.Cluster = found
 	return nil
