@@ -64,7 +64,6 @@ var wildcards = []wildcard{
 	{"::snapshot/*", "whatever snapshot the image is made of"},
 	{":fleet/*", "boundary: ids of EC2's; by conditions on the tags that a launch asks for"},
 	{":spot-instances-request/*", "boundary: ids of EC2's; by conditions on the tags that a launch asks for"},
-	{"Action::ec2:Describe*", "boundary: EC2's describing actions know no resources and change nothing"},
 	{"-reconcile:*", "executions of the state machine have names of EventBridge's and the Scheduler's"},
 	{".Arn>:*", "the Scheduler's role may invoke any version of the one function"},
 }

@@ -166,11 +166,14 @@ func publicParameters() string {
 
 // nodesAtMost returns the boundary of nodes. It covers the managed policies of a node: AmazonEKSWorkerNodePolicy,
 // AmazonEKS_CNI_Policy, AmazonEC2ContainerRegistryPullOnly and AmazonSSMManagedInstanceCore; the policy that the CNI
-// needs in an IPv6 cluster; and what the deployment allows further policies to do.
+// needs in an IPv6 cluster; and what the deployment allows further policies to do. EC2's descriptions are listed, because
+// some of the others contain secrets: DescribeInstanceAttribute and DescribeLaunchTemplateVersions return user data.
 func (s *sawhorse) nodesAtMost() []awsiam.PolicyStatement {
 	statements := []awsiam.PolicyStatement{
 		allow([]string{"eks:DescribeCluster", "eks-auth:AssumeRoleForPodIdentity"}, clusters()),
-		allow([]string{"ec2:Describe*"}, anything),
+		allow([]string{"ec2:DescribeInstanceTypes", "ec2:DescribeInstances", "ec2:DescribeNetworkInterfaces", "ec2:DescribeRouteTables",
+			"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeTags", "ec2:DescribeVolumes",
+			"ec2:DescribeVolumesModifications", "ec2:DescribeVpcs"}, anything),
 		allow([]string{"ec2:AssignPrivateIpAddresses", "ec2:AttachNetworkInterface", "ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface",
 			"ec2:DetachNetworkInterface", "ec2:ModifyNetworkInterfaceAttribute", "ec2:UnassignPrivateIpAddresses",
 			"ec2:AssignIpv6Addresses", "ec2:UnassignIpv6Addresses"},

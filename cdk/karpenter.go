@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/karpenter"
 )
@@ -46,7 +45,7 @@ func oneOrMore(value any) (all []string) {
 }
 
 // readable returns the actions that the policies allow on every resource: those of all versions of the catalogue, because
-// a rack may choose any. EC2's descriptions are one wildcard.
+// a rack may choose any.
 func readable() []string {
 	all := map[string]bool{}
 	for _, release := range karpenter.All() {
@@ -55,9 +54,6 @@ func readable() []string {
 				continue
 			}
 			for _, action := range p.actions {
-				if strings.HasPrefix(action, "ec2:Describe") {
-					action = "ec2:Describe*"
-				}
 				all[action] = true
 			}
 		}

@@ -44,7 +44,7 @@ var unscoped = map[string]string{
 
 // unscopedAtMost are the actions that the boundaries allow on every resource. A boundary grants nothing by itself.
 var unscopedAtMost = regexp.MustCompile(`^(pricing:GetProducts|iam:ListInstanceProfiles|arc-zonal-shift:GetManagedResource|` +
-	`ec2:Describe\*|ecr:GetAuthorizationToken|` +
+	`ec2:Describe\w+|ecr:GetAuthorizationToken|` +
 	`ssm:\w+|ssmmessages:\w+|ec2messages:\w+)$`)
 
 // grant is a statement with its location. Unless stated otherwise it is an Allow statement.
