@@ -26,7 +26,7 @@ var mayImport = map[string][]string{
 	"internal/validation": {"internal/params", "internal/plan", "internal/plan/nodes"},
 
 	// AWS, the cluster and the table.
-	"internal/observe":  {"internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
+	"internal/observe":  {"internal/k8s", "internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
 	"internal/k8s":      {"internal/outcome", "internal/ownership", "internal/plan", "internal/readonly"},
 	"internal/store":    {"internal/canonical", "internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
 	"internal/register": {"internal/outcome", "internal/ownership", "internal/params", "internal/store"},
@@ -80,7 +80,8 @@ var mayImport = map[string][]string{
 		"internal/handler", "internal/k8s", "internal/observe", "internal/plan", "internal/pass/report",
 	},
 	"internal/wire/audit": {
-		"internal/handler", "internal/k8s", "internal/outcome", "internal/pass/audit", "internal/pass/validate", "internal/steps/capacity",
+		"internal/handler", "internal/k8s", "internal/observe", "internal/outcome", "internal/pass/audit", "internal/pass/report",
+		"internal/pass/validate", "internal/plan", "internal/steps/capacity",
 		"internal/wire/access", "internal/wire/autoscaler", "internal/wire/cluster", "internal/wire/controller",
 		"internal/wire/infrastructure", "internal/wire/network", "internal/wire/nodegroups",
 		"internal/wire/nodepools", "internal/wire/queue", "internal/wire/validate",

@@ -48,6 +48,12 @@ var checks = []check{
 		[]Source{TheCluster, AddOns, Associations, Provider, Rules}, credentials,
 	},
 	{
+		"cni", "where the VPC CNI gets its rights",
+		"Without a role of its own it uses the nodes' role, and whoever gets a node's credentials can change every network interface " +
+			"of the account.",
+		[]Source{TheCluster, AddOns, Associations, CNI}, cni,
+	},
+	{
 		"add-ons", "health and versions of the EKS add-ons",
 		"Each new node needs network, DNS and credentials from them; " +
 			"an add-on that EKS no longer lists for the cluster's version breaks on new nodes first.",

@@ -58,6 +58,7 @@ func healthy() *Observed {
 		DaemonSets: []appsv1.DaemonSet{
 			daemonSet("kube-system", "aws-node", "amazon-k8s-cni", corev1.Toleration{Operator: corev1.TolerationOpExists}),
 		},
+		CNI:     plan.CNI{Pods: 2, OwnRole: true},
 		Budgets: []policyv1.PodDisruptionBudget{budget(nil, new(intstr.FromInt32(1)), 2, 1)},
 		Pools:   []PoolObject{{Kind: "EC2NodeClass", Name: "workload"}, {Kind: "NodePool", Name: "workload"}},
 	}
@@ -179,6 +180,11 @@ var cases = []example{
 	{"cluster-tag", "not there, and Karpenter is on", func(o *Observed) { o.Cluster.Tags = nil },
 		[]string{"warns: does not carry the tag"}},
 	{"auto-mode", "on", func(o *Observed) { o.Cluster.AutoMode = true }, []string{"fails: Auto Mode"}},
+	{"cni", "the nodes' role", func(o *Observed) { o.CNI = plan.CNI{Pods: 2, Lacking: 2} },
+		[]string{"info: the VPC CNI has no role of its own"}},
+	{"cni", "admitted too early", func(o *Observed) { o.CNI.Lacking = 1 }, []string{"warns: 1 of 2 pods"}},
+	{"cni", "another CNI", func(o *Observed) { o.CNI = plan.CNI{} }, nil},
+	{"cni", "not to be seen", func(o *Observed) { o.Unseen[CNI] = "forbidden" }, []string{"unknown: forbidden"}},
 	{"kubernetes-version", "too new", func(o *Observed) { o.Cluster.Version = "1.36" },
 		[]string{"warns: 1.36; Karpenter 1.10.0 lists 1.26 to 1.35"}},
 	{"kubernetes-version", "too old", func(o *Observed) { o.Cluster.Version = "1.25" }, []string{"warns: 1.25"}},

@@ -67,6 +67,7 @@ type Observed struct {
 	Deployments  []appsv1.Deployment
 	StatefulSets []appsv1.StatefulSet
 	DaemonSets   []appsv1.DaemonSet
+	CNI          plan.CNI
 	Budgets      []policyv1.PodDisruptionBudget
 	Pools        []PoolObject
 	// Launches are the NodeClaims that have not become nodes.

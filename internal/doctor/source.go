@@ -35,6 +35,7 @@ const (
 	Deployments    Source = kubernetes + "deployments"
 	StatefulSets   Source = kubernetes + "statefulsets"
 	DaemonSets     Source = kubernetes + "daemonsets"
+	CNI            Source = kubernetes + "daemonsets, serviceaccounts, pods"
 	Budgets        Source = kubernetes + "poddisruptionbudgets"
 	NodePools      Source = kubernetes + "nodepools, ec2nodeclasses"
 	NodeClaims     Source = kubernetes + "nodeclaims, events"

@@ -8,19 +8,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // PodsOf lists the pods of a Deployment, including those of an earlier template.
 func (c *Client) PodsOf(ctx context.Context, deployment *unstructured.Unstructured) ([]corev1.Pod, error) {
-	typed, err := AsDeployment(deployment)
+	selector, err := Selector(deployment)
 	if err != nil {
 		return nil, err
 	}
-	selector, err := metav1.LabelSelectorAsSelector(typed.Spec.Selector)
-	if err != nil {
-		return nil, fmt.Errorf("%s: selector: %w", Subject(deployment), err)
-	}
-	objects, err := c.List(ctx, Pod, typed.Namespace, selector.String())
+	objects, err := c.List(ctx, Pod, deployment.GetNamespace(), selector)
 	if err != nil {
 		return nil, err
 	}
@@ -33,6 +31,23 @@ func (c *Client) PodsOf(ctx context.Context, deployment *unstructured.Unstructur
 		pods[i] = *pod
 	}
 	return pods, nil
+}
+
+// Selector returns the selector of the pods of a Deployment or a DaemonSet.
+func Selector(of *unstructured.Unstructured) (string, error) {
+	var typed struct {
+		Spec struct {
+			Selector *metav1.LabelSelector `json:"selector"`
+		} `json:"spec"`
+	}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(of.Object, &typed)
+	if err == nil {
+		var selector labels.Selector
+		if selector, err = metav1.LabelSelectorAsSelector(typed.Spec.Selector); err == nil {
+			return selector.String(), nil
+		}
+	}
+	return "", fmt.Errorf("%s: selector: %w", Subject(of), err)
 }
 
 // PodTroubles lists, pod by pod, what keeps the pods of a Deployment from running.

@@ -78,6 +78,19 @@ func Rule(rack string) string { return rack + "-karpenter" }
 // PodIdentityAgent is the EKS add-on by which pods get credentials through EKS Pod Identity.
 const PodIdentityAgent = "eks-pod-identity-agent"
 
+// Variables by which the AWS SDK finds the credentials of a pod's own role. EKS's webhook sets them when a pod is admitted:
+// the first for EKS Pod Identity, the second for IRSA.
+const (
+	PodIdentityVariable = "AWS_CONTAINER_CREDENTIALS_FULL_URI"
+	WebTokenVariable    = "AWS_WEB_IDENTITY_TOKEN_FILE"
+)
+
+// AnnotationRole is on a service account that has a role by IRSA. Its value is the role's ARN.
+const AnnotationRole = "eks.amazonaws.com/role-arn"
+
+// CNI is the name of the VPC CNI's DaemonSet in Namespace, and of its service account and its container.
+const CNI = "aws-node"
+
 // OIDCClient is the audience of service account tokens for STS, which IRSA uses. It must be among the client IDs of the
 // cluster's OIDC provider (EKS user guide, "Create an IAM OIDC provider for your cluster").
 const OIDCClient = "sts.amazonaws.com"

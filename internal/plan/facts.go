@@ -26,6 +26,8 @@ type Facts struct {
 	// OIDCWithoutSTS means that the OIDC provider lacks the client ID sts.amazonaws.com, so that STS refuses its
 	// tokens.
 	OIDCWithoutSTS bool `json:"oidcProviderWithoutSTS,omitempty"`
+	// CNI is where the VPC CNI gets its credentials, or nil if that was not observed.
+	CNI *CNI `json:"cni,omitempty"`
 	// SystemPolicies has the ARNs of the policies that are attached to the roles of the system node groups.
 	SystemPolicies []string `json:"systemPolicies,omitempty"`
 	// Architectures maps instance types that Karpenter does not know to their architecture according to EC2: amd64 or
@@ -122,6 +124,8 @@ type Records struct {
 	WasOn bool `json:"wasOn,omitempty"`
 	// Credentials is "podidentity" or "irsa". Once made, the choice is kept.
 	Credentials string `json:"credentials,omitempty"`
+	// CNIIndependent means that the roles of nodes in the last accepted plan lack the policy of the CNI.
+	CNIIndependent bool `json:"cniIndependent,omitempty"`
 	// Checked identifies the pool manifests that passed the checks. The same manifests are not checked again.
 	Checked string `json:"checked,omitempty"`
 	// Karpenter describes the Karpenter that the rack runs.

@@ -10,11 +10,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
-// nodePolicies are the AWS managed policies of every node role.
+// nodePolicies are the AWS managed policies of every node role, beside that of the CNI.
 var nodePolicies = []string{
 	"AmazonEC2ContainerRegistryPullOnly",
 	"AmazonEKSWorkerNodePolicy",
-	"AmazonEKS_CNI_Policy",
 	"AmazonSSMManagedInstanceCore",
 }
 
@@ -28,6 +27,8 @@ type Infrastructure struct {
 	// PodIdentity selects EKS Pod Identity for the controller's credentials. Otherwise the controller uses IRSA with
 	// the cluster's OIDC provider.
 	PodIdentity bool `json:"podIdentity,omitempty"`
+	// CNIIndependent means that the CNI has credentials of its own, so that the roles of nodes lack its policy.
+	CNIIndependent bool `json:"cniIndependent,omitempty"`
 	// Tags are set on everything that is created. They include the ownership tags.
 	Tags map[string]string `json:"tags"`
 }
@@ -73,6 +74,7 @@ type identity struct {
 	ControllerRole string `json:"controllerRole"`
 	NodeRole       string `json:"nodeRole"`
 	PodIdentity    bool   `json:"podIdentity"`
+	CNIIndependent bool   `json:"cniIndependent"`
 	// NodePolicies are the ARNs of the policies attached to the node role.
 	NodePolicies []string `json:"nodePolicies"`
 	// SharedNetworks has the ARNs of the chosen subnets and security groups that another account owns. The controller's
@@ -88,13 +90,11 @@ func (b *builder) infrastructure() {
 		ControllerRole: ownership.ControllerRole(b.config.Rack),
 		NodeRole:       ownership.NodeRole(b.config.Rack),
 		PodIdentity:    b.podIdentity(),
+		CNIIndependent: b.config.Enabled && b.cniIndependent(),
 		SharedNetworks: b.sharedNetworks(),
 		Tags:           b.tags(),
 	}
-	for _, name := range nodePolicies {
-		in.NodePolicies = append(in.NodePolicies, fmt.Sprintf("arn:%s:iam::aws:policy/%s", b.plan.Cluster.Partition, name))
-	}
-	in.NodePolicies = append(in.NodePolicies, b.config.NodePolicyARNs...)
+	in.NodePolicies = slices.Concat(b.nodePolicies(), b.config.NodePolicyARNs)
 	slices.Sort(in.NodePolicies)
 	in.NodePolicies = slices.Compact(in.NodePolicies)
 	b.plan.Infrastructure = b.karpenter.infrastructure(b.plan.Cluster, in, b.plan.Queue.ARN)
@@ -118,6 +118,18 @@ func (b *builder) infrastructure() {
 				"run `aws iam add-client-id-to-open-id-connect-provider --client-id %s --open-id-connect-provider-arn %s`",
 			b.config.ClusterName, ownership.OIDCClient, ownership.OIDCClient, OIDCProviderARN(b.plan.Cluster))
 	}
+}
+
+// nodePolicies returns the ARNs of the AWS managed policies of a node role.
+func (b *builder) nodePolicies() (arns []string) {
+	names := slices.Clone(nodePolicies)
+	if !b.cniIndependent() {
+		names = append(names, cniPolicy)
+	}
+	for _, name := range names {
+		arns = append(arns, fmt.Sprintf("arn:%s:iam::aws:policy/%s", b.plan.Cluster.Partition, name))
+	}
+	return arns
 }
 
 // sharedNetworks returns the ARNs of the chosen subnets and security groups that other accounts own. They are listed
@@ -159,9 +171,9 @@ func Installed(status string) bool {
 func (b *builder) lackingPolicies() {
 	var lacking []string
 	for _, policy := range b.facts.SystemPolicies {
+		_, name, _ := strings.Cut(policy, ":policy/")
 		// AWS recommends AmazonEC2ContainerRegistryPullOnly instead, which Karpenter's nodes have.
-		if !slices.Contains(b.plan.Infrastructure.Nodes.Attached, policy) &&
-			!strings.HasSuffix(policy, ":policy/AmazonEC2ContainerRegistryReadOnly") {
+		if !slices.Contains(b.plan.Infrastructure.Nodes.Attached, policy) && name != "AmazonEC2ContainerRegistryReadOnly" && name != cniPolicy {
 			lacking = append(lacking, policy)
 		}
 	}
@@ -186,7 +198,7 @@ func (b *builder) podIdentity() bool {
 // infrastructure renders the roles and their policies for a cluster. queue is the ARN of the interruption queue.
 func (k karpenter) infrastructure(c Cluster, in identity, queue string) Infrastructure {
 	made := Infrastructure{
-		Present: in.Present, PodIdentity: in.PodIdentity, Tags: in.Tags,
+		Present: in.Present, PodIdentity: in.PodIdentity, CNIIndependent: in.CNIIndependent, Tags: in.Tags,
 		Controller: Role{Name: in.ControllerRole, ARN: roleARN(c, in.ControllerRole)},
 		Nodes:      Role{Name: in.NodeRole, ARN: roleARN(c, in.NodeRole)},
 	}

@@ -3,11 +3,9 @@ package observe
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
-	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
 	"github.com/sawhorse-io/sawhorse/internal/observe"
@@ -94,15 +92,7 @@ func (l *looker) addOnVersions(ctx context.Context) error {
 	return nil
 }
 
-func (l *looker) association(ctx context.Context) error {
-	out, err := l.EKS.ListPodIdentityAssociations(ctx, &eks.ListPodIdentityAssociationsInput{
-		ClusterName: &l.o.Cluster.Name, Namespace: aws.String(ownership.Namespace), ServiceAccount: aws.String(ownership.ServiceAccount),
-	})
-	if err != nil {
-		return err
-	}
-	l.o.Association = slices.ContainsFunc(out.Associations, func(a types.PodIdentityAssociationSummary) bool {
-		return aws.ToString(a.Namespace) == ownership.Namespace && aws.ToString(a.ServiceAccount) == ownership.ServiceAccount
-	})
-	return nil
+func (l *looker) association(ctx context.Context) (err error) {
+	l.o.Association, err = observe.Associated(ctx, l.EKS, l.o.Cluster.Name, ownership.ServiceAccount)
+	return err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/observe"
 )
 
 // kubernetes reads the cluster's own objects. If the API server cannot be reached or does not know the caller, which the
@@ -43,6 +44,10 @@ func (l *looker) inCluster() []look {
 		{doctor.Deployments, func(ctx context.Context) error { return read(ctx, l.client, k8s.Deployment, &l.o.Deployments) }},
 		{doctor.StatefulSets, func(ctx context.Context) error { return read(ctx, l.client, k8s.StatefulSet, &l.o.StatefulSets) }},
 		{doctor.DaemonSets, func(ctx context.Context) error { return read(ctx, l.client, k8s.DaemonSet, &l.o.DaemonSets) }},
+		{doctor.CNI, func(ctx context.Context) (err error) {
+			l.o.CNI, err = observe.CNI(ctx, l.EKS, l.client, l.o.Cluster.Name)
+			return err
+		}},
 		{doctor.Budgets, func(ctx context.Context) error { return read(ctx, l.client, k8s.PodDisruptionBudget, &l.o.Budgets) }},
 		{doctor.NodePools, l.pools},
 		{doctor.NodeClaims, l.launches},

@@ -403,6 +403,10 @@ func TestForbiddenNodes(t *testing.T) {
 				`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"nodes is forbidden","code":403}`)
 			return
 		}
+		if strings.HasSuffix(r.URL.Path, "/"+ownership.CNI) {
+			http.NotFound(w, r)
+			return
+		}
 		_, _ = io.WriteString(w, `{"kind":"List","apiVersion":"v1","metadata":{},"items":[]}`)
 	}))
 	t.Cleanup(server.Close)

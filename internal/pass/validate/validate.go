@@ -69,6 +69,9 @@ type Validate struct {
 	S3       Objects
 	// Dial connects to the cluster's API server, to read what runs in the cluster.
 	Dial k8s.Connector
+	// CNI observes where the VPC CNI gets its credentials. Only the function audit has it, because only its full passes and
+	// audits may change what follows from it. If it is nil, the decision of the last plan stays.
+	CNI func(ctx context.Context, cluster plan.Cluster) (plan.CNI, error)
 	// Auditor has all steps in the function audit, but only the queue's in the function validate.
 	Auditor Auditor
 	Bus     Bus
@@ -236,6 +239,11 @@ func (v *Validate) validate(ctx context.Context, name string, tree store.Tree, i
 		return validation.Result{}, err
 	}
 	facts.Writes, facts.Force = tree.Versions, in.force
+	if v.CNI != nil && facts.Cluster != nil && parsed.Config.Enabled {
+		if observed, err := v.CNI(ctx, facts.Cluster.Cluster); err == nil { // otherwise it is as it was
+			facts.CNI = &observed
+		}
+	}
 	return validation.Validate(parsed, facts, validation.InForce{
 		Checked: in.records.Checked,
 		Plan:    func() (*plan.Plan, error) { return v.Store.Plan(ctx, name) },

@@ -4,11 +4,16 @@ package audit
 import (
 	"context"
 
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/observe"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/pass/audit"
+	"github.com/sawhorse-io/sawhorse/internal/pass/report"
 	pass "github.com/sawhorse-io/sawhorse/internal/pass/validate"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/wire/access"
 	"github.com/sawhorse-io/sawhorse/internal/wire/autoscaler"
 	"github.com/sawhorse-io/sawhorse/internal/wire/cluster"
@@ -33,12 +38,26 @@ func New(env handler.Env) (func(context.Context, pass.Event) (pass.Answer, error
 		return nil, err
 	}
 	return (&audit.Audit{
-		Store: env.ReadOnly().Store, Pass: validate.New(env, auditor(env.ReadOnce), bus).Run, Request: bus.Request, Log: env.Log, Now: env.Now,
+		Store: env.ReadOnly().Store, Pass: beginning(env, auditor(env.ReadOnce), bus).Run, Request: bus.Request, Log: env.Log, Now: env.Now,
 		Look: func(ctx context.Context, rack string, generation int64) (map[string]string, error) {
 			once := env.ReadOnce()
-			return validate.New(once, auditor(func() handler.Env { return once }), bus).Look(ctx, rack, generation)
+			return beginning(once, auditor(func() handler.Env { return once }), bus).Look(ctx, rack, generation)
 		},
 	}).Run, nil
+}
+
+// beginning returns the beginning of an iteration, which also observes the CNI.
+func beginning(env handler.Env, auditor *audit.Steps, bus report.Bus) *pass.Validate {
+	begins := validate.New(env, auditor, bus)
+	dial, clusters := k8s.ReadOnly(cluster.Dial(env)), eks.NewFromConfig(env.AWS)
+	begins.CNI = func(ctx context.Context, of plan.Cluster) (plan.CNI, error) {
+		client, err := dial(ctx, of)
+		if err != nil {
+			return plan.CNI{}, err
+		}
+		return observe.CNI(ctx, clusters, client, of.Name)
+	}
+	return begins
 }
 
 // auditor returns the auditor of all steps. look returns what the steps of one plan read with.
