@@ -18,7 +18,8 @@ func TestAccessEntriesArePinnedToOurRoles(t *testing.T) {
 		},
 		"Infrastructure": func(condition string) bool {
 			return strings.Contains(condition, `"ArnLike":{"eks:principalArn":[{"Fn::Join":["",["arn:",{"Ref":"AWS::Partition"},`+
-				`":iam::",{"Ref":"AWS::AccountId"},":role/sawhorse/*-karpenter-nodes"]]}]}`)
+				`":iam::",{"Ref":"AWS::AccountId"},":role/sawhorse/*-karpenter-nodes"]]},{"Fn::Join":["",["arn:",{"Ref":"AWS::Partition"},`+
+				`":iam::",{"Ref":"AWS::AccountId"},":role/sawhorse/*-karpenter-build-nodes"]]}]}`)
 		},
 	}
 	seen := map[string]int{}
@@ -56,7 +57,8 @@ func TestTheNodeRoleIsHandedToEC2(t *testing.T) {
 		if strings.HasPrefix(g.where, "Infrastructure") && slices.Contains(g.actions, any("iam:PassRole")) &&
 			strings.Contains(text(g.resources), `:role/sawhorse/*-karpenter-nodes"`) {
 			seen++
-			if got := text(g.condition); got != condition || len(g.resources) != 1 {
+			if got := text(g.condition); got != condition || len(g.resources) != 2 ||
+				!strings.Contains(text(g.resources[1]), `:role/sawhorse/*-karpenter-build-nodes"`) {
 				t.Errorf("%s, condition %s", text(g.resources), got)
 			}
 		}

@@ -15,7 +15,8 @@ func ourRoles() []string { return []string{iamARN("role" + ownership.IAMPath + "
 
 // nodeRoles returns the roles of the nodes that Karpenter launches.
 func nodeRoles() []string {
-	return []string{iamARN("role" + ownership.IAMPath + ownership.NodeRole("*"))}
+	path := "role" + ownership.IAMPath
+	return []string{iamARN(path + ownership.NodeRole("*")), iamARN(path + ownership.BuildNodeRole("*"))}
 }
 
 // toEC2 is the condition for passing a role to instances. In China EC2 has another service name.
@@ -141,7 +142,8 @@ func (s *sawhorse) controllerAtMost() []awsiam.PolicyStatement {
 		allow([]string{"ec2:CreateTags"}, []string{arn("ec2", "instance/*")}, ofPool, named),
 		allow([]string{"ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"},
 			[]string{arn("ec2", "instance/*"), arn("ec2", "launch-template/*")}, ofPool),
-		allow([]string{"iam:PassRole"}, []string{iamARN("role" + ownership.IAMPath + ownership.NodeRole(ownRack))}, toEC2()),
+		allow([]string{"iam:PassRole"}, []string{iamARN("role" + ownership.IAMPath + ownership.NodeRole(ownRack)),
+			iamARN("role" + ownership.IAMPath + ownership.BuildNodeRole(ownRack))}, toEC2()),
 		allow([]string{"iam:CreateInstanceProfile"}, profiles, asked),
 		allow([]string{"iam:TagInstanceProfile"}, profiles, asked, ofClass),
 		allow([]string{"iam:AddRoleToInstanceProfile", "iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}, profiles, ofClass),

@@ -219,7 +219,8 @@ func (s *sawhorse) changePermissions() []awsiam.PolicyStatement {
 // ourRoleNames returns Sawhorse's role names on any path, because a role's name is unique in an account whatever its
 // path is.
 func ourRoleNames() []string {
-	return []string{iamARN("role/" + ownership.ControllerRole("*")), iamARN("role/" + ownership.NodeRole("*"))}
+	return []string{iamARN("role/" + ownership.ControllerRole("*")), iamARN("role/" + ownership.NodeRole("*")),
+		iamARN("role/" + ownership.BuildNodeRole("*"))}
 }
 
 // letIn is the condition for calls that change a cluster: its owner must have allowed a rack in with a tag. validate

@@ -122,12 +122,12 @@ func TestIAMWritesAreConfinedAndBounded(t *testing.T) {
 					t.Errorf("%s: %s on %s", g.where, action, text(r))
 				}
 			}
-			of := "ControllerBoundary"
-			if strings.Contains(text(g.resources), "-karpenter-nodes\"") {
-				of = "NodeBoundary"
+			of, roles := "ControllerBoundary", 1
+			if strings.Contains(text(g.resources), `-nodes"`) {
+				of, roles = "NodeBoundary", strings.Count(text(g.resources), `-nodes"`)
 			}
 			if condition := text(g.condition); slices.Contains(grants, action) &&
-				(!strings.Contains(condition, `"iam:PermissionsBoundary":{"Ref":"`+of) || len(g.resources) != 1) {
+				(!strings.Contains(condition, `"iam:PermissionsBoundary":{"Ref":"`+of) || len(g.resources) != roles) {
 				t.Errorf("%s: %s on %s without their boundary: %s", g.where, action, text(g.resources), condition)
 			} else if action == "iam:PassRole" && !strings.Contains(condition, "iam:PassedToService") {
 				t.Errorf("%s: %s to any service", g.where, action)

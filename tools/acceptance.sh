@@ -88,13 +88,19 @@ fi
   [ -z "${CLUSTER:-}" ] || echo "  - change the access mode of cluster $cluster to API_AND_CONFIG_MAP, if it is CONFIG_MAP: EKS does not take that back"
   echo "  - tag the cluster, its subnets and security groups; label its system node group; scale its Cluster Autoscaler, if it has one, to zero and back"
   echo "  - turn Karpenter on there for rack $rack, launch one node with it, turn it off, and forget the rack"
-  echo "  - make and delete a role, a queue, a parameter and an access entry named $probe"
+  echo "  - make and delete a role, an instance profile, a queue, a parameter and an access entry named $probe"
   echo "It takes some 10 minutes with a cluster that is there and 40 without, and costs less than a dollar: a cluster is 0.10 an hour, two t3.large 0.17."
 } >&2
 if [ -z "${CONFIRM:-}" ]; then read -r -p "Type the cluster's name to go on: " CONFIRM || true; fi
 [ "$CONFIRM" = "$cluster" ] || stop "not confirmed; nothing was done"
 
 # --- cleanup ----------------------------------------------------------------------------------------------------------
+
+# unprofile deletes the instance profile of the questions.
+unprofile() {
+  aws iam remove-role-from-instance-profile --instance-profile-name "$probe" --role-name "$probe" 2> /dev/null
+  aws iam delete-instance-profile --instance-profile-name "$probe" 2> /dev/null
+}
 
 # finish deletes what was created, whatever the result of the story is, and writes the report.
 finish() {
@@ -111,6 +117,7 @@ finish() {
     sleep 1
   done
   aws eks delete-access-entry --cluster-name "$cluster" --principal-arn "arn:$partition:iam::$account:role/$probe" > /dev/null 2>&1
+  unprofile
   aws iam delete-role --role-name "$probe" 2> /dev/null
   aws sqs get-queue-url --queue-name "$probe" --query QueueUrl --output text 2> /dev/null | xargs -r -n 1 aws sqs delete-queue --queue-url 2> /dev/null
   aws ssm delete-parameter --name "${params%/racks/*}/$probe" > /dev/null 2>&1
@@ -210,6 +217,36 @@ sleep 30
 answer "messages in the interruption queue 30 s after one was sent (the queue by the controller's principal tag)" "$(aws sqs get-queue-attributes --queue-url "$queue" \
   --attribute-names ApproximateNumberOfMessages ApproximateNumberOfMessagesNotVisible --query 'Attributes.[ApproximateNumberOfMessages,ApproximateNumberOfMessagesNotVisible]' --output text)"
 
+say "Rights of nodes"
+nodes=arn:$partition:iam::$account:role/sawhorse/$rack-karpenter-nodes
+# simulated lists the actions for which IAM's decision about the node role is (==) or is not (!=) allowed. The role is
+# simulated with AdministratorAccess beside its policies, so that only its permissions boundary can deny.
+simulated() {
+  local is=$1; shift
+  aws iam simulate-principal-policy --policy-source-arn "$nodes" --action-names "$@" \
+    --policy-input-list '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}' \
+    --query "EvaluationResults[?EvalDecision$is\`allowed\`].EvalActionName" --output text 2>&1 | tail -3
+}
+needed=$(python3 -c '
+import glob, json
+for name in glob.glob("cdk/testdata/nodes/*.json"):
+    for s in json.load(open(name))["PolicyVersion"]["Document"]["Statement"]:
+        print(*(a for a in s["Action"] if a.startswith(("ec2:Describe", "ssm:Update", "ssmmessages:", "ec2messages:"))))')
+answer "what nodes need of every resource, and their boundary denies" "$(simulated "!=" $needed)"
+answer "what their boundary must deny, and allows" "$(simulated == ec2:DescribeInstanceAttribute ec2:DescribeLaunchTemplateVersions ec2:GetConsoleOutput \
+  ec2:TerminateInstances ssm:GetParameters iam:PassRole)"
+for document in cdk/testdata/nodes/*.json; do
+  policy=$(basename "$document" .json)
+  answer "version of $policy (the tests know $(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["PolicyVersion"]["VersionId"])' "$document"))" \
+    "$(aws iam get-policy --policy-arn "arn:$partition:iam::aws:policy/$policy" --query Policy.DefaultVersionId --output text 2>&1 | tail -1)"
+done
+answer "pods of the VPC CNI, and how many have credentials of their own" "$(kubectl -n kube-system get pods -l k8s-app=aws-node -o json | python3 -c '
+import json, sys
+pods = json.load(sys.stdin)["items"]
+own = {"AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_WEB_IDENTITY_TOKEN_FILE"}
+print(len(pods), sum(any(v["name"] in own for c in p["spec"]["containers"] for v in c.get("env", [])) for p in pods))')"
+answer "policies of the node role" "$(aws iam list-attached-role-policies --role-name "$rack-karpenter-nodes" --query 'AttachedPolicies[].PolicyName' --output text)"
+
 say "A change"
 began=$(now)
 set_parameter karpenter_cpu_limit 77
@@ -229,6 +266,12 @@ answer "delete-access-entry of one that is seconds old" "$(code aws eks delete-a
 answer "describe-access-entry right after" "$(code aws eks describe-access-entry --cluster-name "$cluster" --principal-arn "$role")"
 answer "create-access-entry right after" "$(code aws eks create-access-entry --cluster-name "$cluster" --principal-arn "$role")"
 aws eks delete-access-entry --cluster-name "$cluster" --principal-arn "$role" > /dev/null
+aws iam create-instance-profile --instance-profile-name "$probe" --path "/$probe/" > /dev/null
+aws iam add-role-to-instance-profile --instance-profile-name "$probe" --role-name "$probe"
+answer "roles in a new instance profile, by list-instance-profiles at once" \
+  "$(aws iam list-instance-profiles --path-prefix "/$probe/" --query 'InstanceProfiles[].Roles[].RoleName' --output text 2>&1 | tail -1)"
+answer "delete-role of a role that is in an instance profile" "$(code aws iam delete-role --role-name "$probe")"
+unprofile
 url=$(aws sqs create-queue --queue-name "$probe" --query QueueUrl --output text)
 lag "a new queue: get-queue-attributes" aws sqs get-queue-attributes --queue-url "$url" --attribute-names QueueArn
 aws sqs delete-queue --queue-url "$url"

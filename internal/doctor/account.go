@@ -57,11 +57,15 @@ func raise(q Quota, wanted int) string {
 const spare = 10
 
 func iamQuota(o *Observed, found *findings) {
+	roles := 2
+	if o.Config.BuildNodes && o.Config.BuildMinimalRole {
+		roles++
+	}
 	for _, q := range []struct {
 		what  string
 		needs int
 		code  string
-	}{{"Roles", 2, "L-FE177D64"}, {"InstanceProfiles", len(o.pools()), "L-6E65F664"}} {
+	}{{"Roles", roles, "L-FE177D64"}, {"InstanceProfiles", len(o.pools()), "L-6E65F664"}} {
 		quota, used, needs := o.Account[q.what+"Quota"], o.Account[q.what], q.needs
 		if o.on() {
 			needs = 0

@@ -81,7 +81,7 @@ var checks = []check{
 	},
 	{
 		"iam-quota", "IAM's quotas of roles and instance profiles",
-		"Turning on makes two roles, and Karpenter an instance profile for each pool.",
+		"Turning on makes two roles, or three with build_node_minimal_role_enabled, and Karpenter an instance profile for each pool.",
 		[]Source{Parameters, AccountSummary, Rules}, iamQuota,
 	},
 	{

@@ -28,7 +28,8 @@ func cni(o *Observed, found *findings) {
 		if o.addOn(agent) == nil {
 			commands = append(commands, fmt.Sprintf("aws eks create-addon --cluster-name %s --addon-name %s", o.Cluster.Name, agent))
 		}
-		found.add(Info, "the VPC CNI has no role of its own, so the rack's node roles have AmazonEKS_CNI_Policy, as those of EKS's own node groups do",
+		found.add(Info,
+			"the VPC CNI has no role of its own, so the rack's node roles have AmazonEKS_CNI_Policy, as those of EKS's own node groups do",
 			"Give it a role, and create its pods again. "+then,
 			append(commands,
 				fmt.Sprintf("aws iam create-role --role-name %s --assume-role-policy-document '%s'", name, trustPods),

@@ -19,7 +19,8 @@ func TestTheCNIGetsARole(t *testing.T) {
 		}
 		return ""
 	}
-	for _, part := range []string{"create-addon --cluster-name prod --addon-name eks-pod-identity-agent", "create-role --role-name prod-aws-node",
+	for _, part := range []string{
+		"create-addon --cluster-name prod --addon-name eks-pod-identity-agent", "create-role --role-name prod-aws-node",
 		"arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy", "rollout restart daemonset aws-node",
 		"create-pod-identity-association --cluster-name prod --namespace kube-system --service-account aws-node " +
 			"--role-arn arn:aws:iam::111122223333:role/prod-aws-node"} {

@@ -78,18 +78,23 @@ func TestWhereTheCNIGetsItsCredentials(t *testing.T) {
 		live func(*k8sfake.Server)
 		want plan.CNI
 	}{
-		"no VPC CNI":   {own, func(s *k8sfake.Server) { delete(s.Objects, daemons) }, plan.CNI{}},
-		"no pods":      {own, func(*k8sfake.Server) {}, plan.CNI{OwnRole: true}},
-		"nodes' role":  {associations{accounts: []string{"karpenter"}}, func(s *k8sfake.Server) { agents(s, "", "") }, plan.CNI{Pods: 2, Lacking: 2}},
+		"no VPC CNI": {own, func(s *k8sfake.Server) { delete(s.Objects, daemons) }, plan.CNI{}},
+		"no pods":    {own, func(*k8sfake.Server) {}, plan.CNI{OwnRole: true}},
+		"nodes' role": {associations{accounts: []string{"karpenter"}}, func(s *k8sfake.Server) { agents(s, "", "") },
+			plan.CNI{Pods: 2, Lacking: 2}},
 		"Pod Identity": {own, func(s *k8sfake.Server) { agents(s, identity, identity) }, plan.CNI{Pods: 2, OwnRole: true}},
 		"IRSA": {associations{}, func(s *k8sfake.Server) { annotate(s); agents(s, token) },
 			plan.CNI{Pods: 1, OwnRole: true}},
 		"from IRSA to Pod Identity": {own, func(s *k8sfake.Server) { annotate(s); agents(s, identity, token) },
 			plan.CNI{Pods: 2, OwnRole: true}},
-		"admitted too early":                         {own, func(s *k8sfake.Server) { agents(s, identity, "") }, plan.CNI{Pods: 2, OwnRole: true, Lacking: 1}},
-		"an association that is gone":                {associations{}, func(s *k8sfake.Server) { agents(s, identity) }, plan.CNI{Pods: 1, Lacking: 1}},
-		"an annotation that is gone":                 {own, func(s *k8sfake.Server) { agents(s, token) }, plan.CNI{Pods: 1, OwnRole: true, Lacking: 1}},
-		"a variable of another container of the pod": {own, func(s *k8sfake.Server) { sidecar(s) }, plan.CNI{Pods: 1, OwnRole: true, Lacking: 1}},
+		"admitted too early": {own, func(s *k8sfake.Server) { agents(s, identity, "") },
+			plan.CNI{Pods: 2, OwnRole: true, Lacking: 1}},
+		"an association that is gone": {associations{}, func(s *k8sfake.Server) { agents(s, identity) },
+			plan.CNI{Pods: 1, Lacking: 1}},
+		"an annotation that is gone": {own, func(s *k8sfake.Server) { agents(s, token) },
+			plan.CNI{Pods: 1, OwnRole: true, Lacking: 1}},
+		"a variable of another container of the pod": {own, func(s *k8sfake.Server) { sidecar(s) },
+			plan.CNI{Pods: 1, OwnRole: true, Lacking: 1}},
 		"an evicted pod": {own, func(s *k8sfake.Server) {
 			agents(s, identity, "")
 			s.Objects["/api/v1/namespaces/kube-system/pods/aws-node-1"].Object["status"] = map[string]any{"phase": "Failed"}

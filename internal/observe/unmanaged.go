@@ -15,6 +15,7 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // SQS has the calls of SQS that an observation makes.
@@ -30,20 +31,26 @@ type Rules interface {
 }
 
 // unmanaged returns the resources that have a name Sawhorse uses but not both ownership tags.
-func (o *Observer) unmanaged(ctx context.Context, rack, clusterARN string) ([]string, error) {
-	var all []string
-	for _, look := range []struct {
+func (o *Observer) unmanaged(ctx context.Context, config params.Config, clusterARN string) ([]string, error) {
+	type look struct {
 		what string
 		tags func(context.Context, string) (map[string]string, error)
 		name string
-	}{
+	}
+	rack := config.Rack
+	looks := []look{
 		{"IAM role", o.roleTags, ownership.ControllerRole(rack)},
 		{"IAM role", o.roleTags, ownership.NodeRole(rack)},
 		{"SQS queue", o.queueTags, ownership.Queue(rack)},
 		{"EventBridge rule", func(ctx context.Context, name string) (map[string]string, error) {
 			return o.ruleTags(ctx, clusterARN, name)
 		}, ownership.Rule(rack)},
-	} {
+	}
+	if config.BuildNodes && config.BuildMinimalRole {
+		looks = append(looks, look{"IAM role", o.roleTags, ownership.BuildNodeRole(rack)})
+	}
+	var all []string
+	for _, look := range looks {
 		tags, err := look.tags(ctx, look.name)
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: read tags: %w", look.what, look.name, err)

@@ -52,7 +52,7 @@ const RackInPrefix = "{rack}"
 // steps that drain are longer.
 const MaxDrainSeconds = 3600
 
-// MaxEnabledRack is the longest rack name in characters with Karpenter on. "{rack}-karpenter-nodes" and the names that
+// MaxEnabledRack is the longest rack name in characters with Karpenter on. "{rack}-karpenter-build-nodes" and the names that
 // Karpenter derives from it must fit into the limits of AWS.
 const MaxEnabledRack = 26
 
@@ -61,6 +61,9 @@ func ControllerRole(rack string) string { return rack + "-karpenter" }
 
 // NodeRole returns the name of the IAM role of the nodes that Karpenter launches.
 func NodeRole(rack string) string { return rack + "-karpenter-nodes" }
+
+// BuildNodeRole returns the name of the IAM role of build nodes that have a role of their own.
+func BuildNodeRole(rack string) string { return rack + "-karpenter-build-nodes" }
 
 // ProfilePath returns the IAM path where Karpenter creates the instance profiles of a cluster's nodes
 // (karpenter-provider-aws 1.10, pkg/providers/instanceprofile).

@@ -8,9 +8,11 @@ type Config struct {
 	ClusterName string   `json:"clusterName"`
 	NodeTypes   []string `json:"nodeTypes,omitempty"`
 	// NodeDisk is in GiB.
-	NodeDisk       int      `json:"nodeDisk"`
-	BuildNodes     bool     `json:"buildNodes,omitempty"`
-	BuildNodeTypes []string `json:"buildNodeTypes,omitempty"`
+	NodeDisk   int  `json:"nodeDisk"`
+	BuildNodes bool `json:"buildNodes,omitempty"`
+	// BuildMinimalRole gives build nodes a role of their own.
+	BuildMinimalRole bool     `json:"buildMinimalRole,omitempty"`
+	BuildNodeTypes   []string `json:"buildNodeTypes,omitempty"`
 	// BuildNodeMin is nil if the build node groups return to the size they had before.
 	BuildNodeMin     *int     `json:"buildNodeMin,omitempty"`
 	HighAvailability bool     `json:"highAvailability,omitempty"`

@@ -169,6 +169,10 @@ var Table = []Param{
 			return err
 		},
 	},
+	{Name: ParamBuildRole, Section: SectionBuild, Default: "false", Value: boolValue,
+		Description: "true gives build nodes, which run code of others, a role of their own without the policies of node_policy_arns. " +
+			"A change replaces the build nodes.",
+		set: setter(boolean, func(c *Config) *bool { return &c.BuildMinimalRole })},
 	{Name: "build_node_type", Section: SectionRack, Absent: "node_type", Value: typesValue,
 		Description: "Instance types; the architecture of build nodes is that of the first.",
 		set:         setter(ordered, func(c *Config) *[]string { return &c.BuildNodeTypes })},
@@ -382,6 +386,7 @@ const (
 	ParamController = "karpenter_controller_config"
 	ParamVersion    = "karpenter_version"
 	ParamFreeze     = "karpenter_freeze"
+	ParamBuildRole  = "build_node_minimal_role_enabled"
 )
 
 // Names of the other parameters that the rules refer to.

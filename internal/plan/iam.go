@@ -8,6 +8,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // nodePolicies are the AWS managed policies of every node role, beside that of the CNI.
@@ -17,13 +18,15 @@ var nodePolicies = []string{
 	"AmazonSSMManagedInstanceCore",
 }
 
-// Infrastructure describes Karpenter's identity: two roles, the controller's credentials and the nodes' access entry.
+// Infrastructure describes Karpenter's identity: its roles, the controller's credentials and the nodes' access entries.
 type Infrastructure struct {
 	// Present is false if all of it must be removed. The roles then have only their names and ARNs.
 	Present bool `json:"present"`
 	// Controller is the role of Karpenter's controller, Nodes that of the nodes it launches.
 	Controller Role `json:"controller"`
 	Nodes      Role `json:"nodes"`
+	// BuildNodes is the role of build nodes if they have one of their own, and else nil.
+	BuildNodes *Role `json:"buildNodes,omitempty"`
 	// PodIdentity selects EKS Pod Identity for the controller's credentials. Otherwise the controller uses IRSA with
 	// the cluster's OIDC provider.
 	PodIdentity bool `json:"podIdentity,omitempty"`
@@ -75,8 +78,13 @@ type identity struct {
 	NodeRole       string `json:"nodeRole"`
 	PodIdentity    bool   `json:"podIdentity"`
 	CNIIndependent bool   `json:"cniIndependent"`
-	// NodePolicies are the ARNs of the policies attached to the node role.
-	NodePolicies []string `json:"nodePolicies"`
+	// NodePolicies are the ARNs of the policies attached to the node role, MinimalPolicies those that every node needs.
+	NodePolicies    []string `json:"nodePolicies"`
+	MinimalPolicies []string `json:"minimalPolicies"`
+	// BuildNodeRole is the name of the role of build nodes, or empty if the pool for builds never has it. BuildOwnRole means
+	// that it has it, and not only had it before.
+	BuildNodeRole string `json:"buildNodeRole"`
+	BuildOwnRole  bool   `json:"buildOwnRole"`
 	// SharedNetworks has the ARNs of the chosen subnets and security groups that another account owns. The controller's
 	// policy allows them by ARN, and those of its own account by tag.
 	SharedNetworks []string          `json:"sharedNetworks"`
@@ -92,9 +100,14 @@ func (b *builder) infrastructure() {
 		PodIdentity:    b.podIdentity(),
 		CNIIndependent: b.config.Enabled && b.cniIndependent(),
 		SharedNetworks: b.sharedNetworks(),
+		BuildOwnRole:   b.config.BuildMinimalRole,
 		Tags:           b.tags(),
 	}
-	in.NodePolicies = slices.Concat(b.nodePolicies(), b.config.NodePolicyARNs)
+	if b.config.BuildNodes && (b.config.BuildMinimalRole || b.hadBuildRole()) {
+		in.BuildNodeRole = ownership.BuildNodeRole(b.config.Rack)
+	}
+	in.MinimalPolicies = b.nodePolicies()
+	in.NodePolicies = slices.Concat(in.MinimalPolicies, b.config.NodePolicyARNs)
 	slices.Sort(in.NodePolicies)
 	in.NodePolicies = slices.Compact(in.NodePolicies)
 	b.plan.Infrastructure = b.karpenter.infrastructure(b.plan.Cluster, in, b.plan.Queue.ARN)
@@ -120,12 +133,19 @@ func (b *builder) infrastructure() {
 	}
 }
 
+// hadBuildRole reports whether build nodes had a role of their own in the last accepted plan. Karpenter then still launches
+// them with it until its pool is changed.
+func (b *builder) hadBuildRole() bool {
+	return b.facts.Records.WasOn && b.facts.Records.Params[params.ParamBuildRole] == "true"
+}
+
 // nodePolicies returns the ARNs of the AWS managed policies of a node role.
 func (b *builder) nodePolicies() (arns []string) {
 	names := slices.Clone(nodePolicies)
 	if !b.cniIndependent() {
 		names = append(names, cniPolicy)
 	}
+	slices.Sort(names)
 	for _, name := range names {
 		arns = append(arns, fmt.Sprintf("arn:%s:iam::aws:policy/%s", b.plan.Cluster.Partition, name))
 	}
@@ -199,8 +219,8 @@ func (b *builder) podIdentity() bool {
 func (k karpenter) infrastructure(c Cluster, in identity, queue string) Infrastructure {
 	made := Infrastructure{
 		Present: in.Present, PodIdentity: in.PodIdentity, CNIIndependent: in.CNIIndependent, Tags: in.Tags,
-		Controller: Role{Name: in.ControllerRole, ARN: roleARN(c, in.ControllerRole)},
-		Nodes:      Role{Name: in.NodeRole, ARN: roleARN(c, in.NodeRole)},
+		Controller: Role{Name: in.ControllerRole, ARN: RoleARN(c, in.ControllerRole)},
+		Nodes:      Role{Name: in.NodeRole, ARN: RoleARN(c, in.NodeRole)},
 	}
 	if !in.Present {
 		return made
@@ -217,13 +237,34 @@ func (k karpenter) infrastructure(c Cluster, in identity, queue string) Infrastr
 			"Resource": in.SharedNetworks, "Action": []string{"ec2:RunInstances", "ec2:CreateFleet"},
 		})
 	}
+	in.buildNodes(c, &made)
 	made.Nodes.Description = "Nodes that Karpenter launches for EKS cluster " + c.Name
 	made.Nodes.Trust = nodeTrust(c)
 	made.Nodes.Attached = in.NodePolicies
 	return made
 }
 
-func roleARN(c Cluster, name string) string {
+// buildNodes adds the role of build nodes, and lets Karpenter pass it.
+func (in identity) buildNodes(c Cluster, made *Infrastructure) {
+	if in.BuildNodeRole == "" {
+		return
+	}
+	role := Role{Name: in.BuildNodeRole, ARN: RoleARN(c, in.BuildNodeRole)}
+	made.Controller.Policies["build-nodes"] = policy(map[string]any{
+		"Sid": "AllowPassingBuildNodeRole", "Effect": "Allow", "Resource": role.ARN, "Action": "iam:PassRole",
+		"Condition": map[string]any{"StringEquals": map[string]any{
+			"iam:PassedToService": []string{"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}}},
+	})
+	if !in.BuildOwnRole {
+		return
+	}
+	role.Description = "Build nodes that Karpenter launches for EKS cluster " + c.Name
+	role.Trust, role.Attached = nodeTrust(c), in.MinimalPolicies
+	made.BuildNodes = &role
+}
+
+// RoleARN returns the ARN of a role that Sawhorse makes.
+func RoleARN(c Cluster, name string) string {
 	return fmt.Sprintf("arn:%s:iam::%s:role%s%s", c.Partition, c.Account, ownership.IAMPath, name)
 }
 

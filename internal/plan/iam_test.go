@@ -3,6 +3,7 @@ package plan_test
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,5 +64,57 @@ func TestTrustPolicies(t *testing.T) {
 	_, nodes = roles(func(f *plan.Facts) { f.Cluster.Partition = "aws-cn" })
 	if !strings.Contains(nodes, `"Service":"ec2.amazonaws.com.cn"`) {
 		t.Errorf("nodes in China: %s", nodes)
+	}
+}
+
+// Build nodes run code of others: their role has only what every node needs, whatever node_policy_arns says.
+func TestTheRoleOfBuildNodesIsMinimal(t *testing.T) {
+	own := with(builds, "build_node_minimal_role_enabled", "true",
+		"node_policy_arns", "arn:aws:iam::123456789012:policy/own,arn:aws:iam::aws:policy/AdministratorAccess")
+	const role = "arn:aws:iam::123456789012:role/sawhorse/demo-karpenter-build-nodes"
+	f := facts()
+	made := build(t, own, f).Plan.Infrastructure
+	want := []string{"arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly", "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy",
+		cni, "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"}
+	if made.BuildNodes == nil || made.BuildNodes.ARN != role || !slices.Equal(made.BuildNodes.Attached, want) ||
+		made.BuildNodes.Trust != made.Nodes.Trust {
+		t.Fatalf("%+v", made.BuildNodes)
+	}
+	if len(made.Nodes.Attached) != len(want)+2 {
+		t.Errorf("other nodes have %v", made.Nodes.Attached)
+	}
+	if passed := made.Controller.Policies["build-nodes"].JSON(); !strings.Contains(passed, `"Action":"iam:PassRole"`) ||
+		!strings.Contains(passed, `"Resource":"`+role+`"`) || !strings.Contains(passed, `"iam:PassedToService":["ec2.amazonaws.com"`) {
+		t.Errorf("Karpenter passes %s", passed)
+	}
+	f.CNI = &plan.CNI{Pods: 1, OwnRole: true}
+	if got := build(t, own, f).Plan.Infrastructure.BuildNodes.Attached; slices.Contains(got, cni) || len(got) != len(want)-1 {
+		t.Errorf("with a role for the CNI: %v", got)
+	}
+}
+
+// Without it, nothing of it is in the plan: the step removes the role once no node has it. Karpenter may pass the role
+// until the pool has the other one.
+func TestTheRoleOfBuildNodesEnds(t *testing.T) {
+	plans := func(written texts, f plan.Facts) (role, passed bool) {
+		made := build(t, written, f).Plan.Infrastructure
+		return made.BuildNodes != nil, made.Controller.Policies["build-nodes"] != ""
+	}
+	after := facts()
+	after.Records = plan.Records{Goal: plan.GoalKarpenter, WasOn: true, Params: with(builds, "build_node_minimal_role_enabled", "true")}
+	for what, c := range map[string]struct {
+		written      texts
+		facts        plan.Facts
+		role, passed bool
+	}{
+		"never":              {builds, facts(), false, false},
+		"without build pool": {with(on, "build_node_minimal_role_enabled", "true"), facts(), false, false},
+		"on":                 {with(builds, "build_node_minimal_role_enabled", "true"), after, true, true},
+		"turned off":         {builds, after, false, true},
+		"the pool ends":      {on, after, false, false},
+	} {
+		if role, passed := plans(c.written, c.facts); role != c.role || passed != c.passed {
+			t.Errorf("%s: role %v, passed %v", what, role, passed)
+		}
 	}
 }

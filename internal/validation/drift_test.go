@@ -85,6 +85,7 @@ func TestWhatReplacesNodes(t *testing.T) {
 		onDemand = `{"key":"karpenter.sh/capacity-type","operator":"In","values":["on-demand"]}`
 		category = `{"key":"karpenter.k8s.aws/instance-category","operator":`
 		team     = `{"key":"example.com/team","operator":`
+		ofBuild  = "pool build is changed: Karpenter replaces its nodes (NodeClassDrift), as its disruption budget allows"
 	)
 	for _, d := range []drift{
 		{"a limit", nil, texts{"karpenter_cpu_limit": "7"}, unchanged},
@@ -101,6 +102,11 @@ func TestWhatReplacesNodes(t *testing.T) {
 		{"another AMI family", nil, classOf(`"amiSelectorTerms":[{"alias":"bottlerocket@latest"}]`), allOf("its nodes", "NodeClassDrift")},
 		{"what the definition's defaults come to", classOf(`"metadataOptions":{"httpTokens":"required"}`), nil, unchanged},
 		{"a pool more", nil, texts{"build_node_enabled": "true"}, "pool build is created"},
+		{"a role of their own for build nodes", texts{"build_node_enabled": "true"},
+			texts{"build_node_enabled": "true", "build_node_minimal_role_enabled": "true"}, ofBuild},
+		{"no role of their own any more", texts{"build_node_enabled": "true", "build_node_minimal_role_enabled": "true"},
+			texts{"build_node_enabled": "true"}, ofBuild},
+		{"a role of nodes that there are none of", nil, texts{"build_node_minimal_role_enabled": "true"}, ""},
 		{"Karpenter off", nil, texts{"karpenter_enabled": "false"}, "pool workload is removed: Karpenter drains and ends its nodes"},
 
 		{"another architecture", nil, texts{"karpenter_arch": "arm64"}, allOf("its nodes", "RequirementsDrifted")},

@@ -54,3 +54,17 @@ func TestTheNodesFollowTheCNI(t *testing.T) {
 		s.validate.CNI = func(context.Context, plan.Cluster) (plan.CNI, error) { return observed, unread }
 	}
 }
+
+// Nothing is asked of a cluster in which Karpenter has not been on: it may be another rack's, and no node depends on the CNI.
+func TestTheCNIIsNotObservedBeforeKarpenterIsOn(t *testing.T) {
+	s := begin(t, auth, on)
+	s.all = true
+	s.validate.CNI = func(context.Context, plan.Cluster) (plan.CNI, error) {
+		t.Error("the cluster was asked")
+		return plan.CNI{Pods: 2, OwnRole: true}, nil
+	}
+	s.pass(true)
+	if s.records().CNIIndependent {
+		t.Error("nodes do without the CNI's policy")
+	}
+}

@@ -239,14 +239,23 @@ func (v *Validate) validate(ctx context.Context, name string, tree store.Tree, i
 		return validation.Result{}, err
 	}
 	facts.Writes, facts.Force = tree.Versions, in.force
-	if v.CNI != nil && facts.Cluster != nil && parsed.Config.Enabled {
-		if observed, err := v.CNI(ctx, facts.Cluster.Cluster); err == nil { // otherwise it is as it was
-			facts.CNI = &observed
-		}
-	}
+	facts.CNI = v.cni(ctx, parsed.Config, facts)
 	return validation.Validate(parsed, facts, validation.InForce{
 		Checked: in.records.Checked,
 		Plan:    func() (*plan.Plan, error) { return v.Store.Plan(ctx, name) },
 		Running: func(facts *plan.Facts) { v.running(ctx, facts) },
 	})
+}
+
+// cni returns where the VPC CNI gets its credentials; nil if that is not observed or cannot be read. Before Karpenter is on,
+// no node depends on it, and the cluster may be another rack's.
+func (v *Validate) cni(ctx context.Context, config params.Config, facts plan.Facts) *plan.CNI {
+	if v.CNI == nil || !config.Enabled || !facts.Records.WasOn || facts.Cluster == nil || !facts.LetIn(config.Rack) {
+		return nil
+	}
+	observed, err := v.CNI(ctx, facts.Cluster.Cluster)
+	if err != nil {
+		return nil
+	}
+	return &observed
 }

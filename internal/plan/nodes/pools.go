@@ -189,12 +189,20 @@ func (p pool) nodeClass(config params.Config) *draft {
 	if _, overridden := p.override.EC2NodeClass["blockDeviceMappings"]; !overridden {
 		p.setDevices(d) // again, because the override may set another AMI family
 	}
-	d.set(own, ownership.NodeRole(config.Rack), "role")
+	d.set(own, p.role(config), "role")
 	d.set(origin{parameter: "cluster_name"}, discovery, "subnetSelectorTerms")
 	d.set(origin{parameter: "cluster_name"}, discovery, "securityGroupSelectorTerms")
 	d.set(own, ownership.NodeName(config.Rack, p.Name), "tags", ownership.TagName)
 	d.set(own, config.Rack, "tags", ownership.TagRackOfNode)
 	return d
+}
+
+// role returns the name of the role of the pool's nodes.
+func (p pool) role(config params.Config) string {
+	if p.Name == ownership.BuildPool && config.BuildMinimalRole {
+		return ownership.BuildNodeRole(config.Rack)
+	}
+	return ownership.NodeRole(config.Rack)
 }
 
 // setDevices sets the block devices, with the pool's disk, as the AMI family needs them.

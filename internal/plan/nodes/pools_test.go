@@ -92,6 +92,19 @@ func TestBuildPool(t *testing.T) {
 	})
 }
 
+// Only build nodes run code of others: all other pools keep the nodes' role.
+func TestBuildNodesHaveARoleOfTheirOwn(t *testing.T) {
+	places(t, rendered(t, plan.Facts{}, map[string]string{
+		"build_node_enabled": "true", "build_node_minimal_role_enabled": "true",
+		"additional_karpenter_nodepools_config": `[{"name":"gpu"}]`,
+	}), map[string]any{
+		"EC2NodeClass/build spec.role": "demo-karpenter-build-nodes", "EC2NodeClass/workload spec.role": "demo-karpenter-nodes",
+		"EC2NodeClass/gpu spec.role": "demo-karpenter-nodes",
+	})
+	places(t, rendered(t, plan.Facts{}, map[string]string{"build_node_enabled": "true"}), map[string]any{
+		"EC2NodeClass/build spec.role": "demo-karpenter-nodes"})
+}
+
 func TestArchitecturesAreDetected(t *testing.T) {
 	groups := []plan.NodeGroup{{Name: "system", AMIType: "AL2023_ARM_64_STANDARD"},
 		{Name: "build", InstanceTypes: []string{"m6i.large", "m7g.large"}, Labels: map[string]string{"convox-build": "true"}}}

@@ -37,12 +37,12 @@ func (i *Step) entry(ctx context.Context, p *plan.Plan, role *iamtypes.Role, pro
 		}
 		if good {
 			return live.CreatedAt, i.tagEKS(ctx, p, live.AccessEntryArn, live.Tags,
-				"access entry of role "+p.Infrastructure.Nodes.Name, progress)
+				"access entry of role "+*role.RoleName, progress)
 		}
 		if err := i.deleteEntry(ctx, p, *role.Arn); err != nil {
 			return nil, err
 		}
-		progress.Changed("deleted", "access entry of role %s that did not work", p.Infrastructure.Nodes.Name)
+		progress.Changed("deleted", "access entry of role %s that did not work", *role.RoleName)
 	}
 	_, err = i.EKS.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
 		ClusterName: &p.Cluster.Name, PrincipalArn: role.Arn, Type: new(nodeEntry), Tags: p.Infrastructure.Tags,
@@ -54,7 +54,7 @@ func (i *Step) entry(ctx context.Context, p *plan.Plan, role *iamtypes.Role, pro
 	if err != nil {
 		return nil, fmt.Errorf("access entry %s: create: %w", *role.Arn, i.unknownToEKS(role, err))
 	}
-	progress.Changed("created", "access entry of role %s", p.Infrastructure.Nodes.Name)
+	progress.Changed("created", "access entry of role %s", *role.RoleName)
 	return new(i.Now()), nil
 }
 
@@ -104,9 +104,9 @@ func (i *Step) deleteEntry(ctx context.Context, p *plan.Plan, principal string) 
 	return nil
 }
 
-// removeEntry deletes the access entry if Sawhorse made it.
-func (i *Step) removeEntry(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
-	principal := p.Infrastructure.Nodes.ARN
+// removeEntry deletes the access entry of a role of nodes if Sawhorse made it.
+func (i *Step) removeEntry(ctx context.Context, p *plan.Plan, role string, progress *outcome.Progress) error {
+	principal := plan.RoleARN(p.Cluster, role)
 	live, err := i.describeEntry(ctx, p, principal)
 	if err != nil || live == nil || !ours(p, live.Tags) {
 		return err
@@ -114,7 +114,7 @@ func (i *Step) removeEntry(ctx context.Context, p *plan.Plan, progress *outcome.
 	if err := i.deleteEntry(ctx, p, principal); err != nil {
 		return err
 	}
-	progress.Changed("deleted", "access entry of role %s", p.Infrastructure.Nodes.Name)
+	progress.Changed("deleted", "access entry of role %s", role)
 	return nil
 }
 

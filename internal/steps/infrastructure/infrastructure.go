@@ -1,5 +1,5 @@
 // Package infrastructure creates and removes Karpenter's identity in AWS: the controller's role and credentials, the
-// nodes' role, and the nodes' access to the cluster.
+// nodes' roles, and the nodes' access to the cluster.
 package infrastructure
 
 import (
@@ -93,6 +93,11 @@ func (i *Step) create(ctx context.Context, p *plan.Plan, progress *outcome.Progr
 	}
 	progress.Outputs = map[string]string{"karpenter_role_arn": *controller.Arn, "karpenter_node_role_arn": *nodes.Arn}
 	made := []*time.Time{controller.CreateDate}
+	entered, err := i.buildNodes(ctx, p, progress)
+	if err != nil {
+		return err
+	}
+	made = append(made, entered)
 	if p.Infrastructure.PodIdentity {
 		associated, err := i.associate(ctx, p, controller, progress)
 		if err != nil {
@@ -100,8 +105,7 @@ func (i *Step) create(ctx context.Context, p *plan.Plan, progress *outcome.Progr
 		}
 		made = append(made, associated)
 	}
-	entered, err := i.entry(ctx, p, nodes, progress)
-	if err != nil {
+	if entered, err = i.entry(ctx, p, nodes, progress); err != nil {
 		return err
 	}
 	if err := i.awaitAge(append(made, entered)); err != nil {
@@ -143,18 +147,21 @@ func (i *Step) remove(ctx context.Context, p *plan.Plan, progress *outcome.Progr
 	if err := i.dissociate(ctx, p, progress); err != nil {
 		return err
 	}
-	if err := i.removeEntry(ctx, p, progress); err != nil {
-		return err
+	nodes := []string{p.Infrastructure.Nodes.Name, ownership.BuildNodeRole(p.Rack)}
+	for _, role := range nodes {
+		if err := i.removeEntry(ctx, p, role, progress); err != nil {
+			return err
+		}
 	}
 	if err := i.removeProfiles(ctx, p, progress); err != nil {
 		return err
 	}
-	for _, name := range []string{p.Infrastructure.Controller.Name, p.Infrastructure.Nodes.Name} {
-		if err := i.removeRole(ctx, p, name, progress); err != nil {
+	for _, role := range append([]string{p.Infrastructure.Controller.Name}, nodes...) {
+		if err := i.removeRole(ctx, p, role, progress); err != nil {
 			return err
 		}
 	}
-	progress.Outputs = map[string]string{"karpenter_role_arn": "", "karpenter_node_role_arn": ""}
+	progress.Outputs = map[string]string{"karpenter_role_arn": "", "karpenter_node_role_arn": "", buildOutput: ""}
 	return nil
 }
 

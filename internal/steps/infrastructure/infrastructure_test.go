@@ -103,7 +103,7 @@ func TestCreatesOnceAndRemovesAll(t *testing.T) {
 		if associated := len(cloud.EKS.Associations) == 1; associated != podIdentity {
 			t.Errorf("pod identity %v: associations %v", podIdentity, cloud.EKS.Associations)
 		}
-		want := map[string]string{"karpenter_role_arn": controllerARN, "karpenter_node_role_arn": nodesARN}
+		want := map[string]string{"karpenter_role_arn": controllerARN, "karpenter_node_role_arn": nodesARN, buildOutput: ""}
 		if !maps.Equal(progress.Outputs, want) {
 			t.Errorf("outputs %v", progress.Outputs)
 		}
@@ -113,7 +113,8 @@ func TestCreatesOnceAndRemovesAll(t *testing.T) {
 		if len(cloud.IAM.Roles)+len(cloud.EKS.Entries)+len(cloud.EKS.Associations) > 0 {
 			t.Errorf("left: %v %v %v", cloud.IAM.Roles, cloud.EKS.Entries, cloud.EKS.Associations)
 		}
-		if want := map[string]string{"karpenter_role_arn": "", "karpenter_node_role_arn": ""}; !maps.Equal(progress.Outputs, want) {
+		want = map[string]string{"karpenter_role_arn": "", "karpenter_node_role_arn": "", buildOutput: ""}
+		if !maps.Equal(progress.Outputs, want) {
 			t.Errorf("outputs %v", progress.Outputs)
 		}
 		unchanged(t, cloud, i, wanted(false, podIdentity))
@@ -354,7 +355,7 @@ func TestWaitsForARoleInAnInstanceProfile(t *testing.T) {
 		t.Errorf("roles %v", slices.Sorted(maps.Keys(cloud.IAM.Roles)))
 	}
 	delete(cloud.IAM.Profiles, "somebody's")
-	if progress, _ := run(t, i, wanted(false, true)); progress.Wait != 0 || len(cloud.IAM.Roles) > 0 || len(progress.Outputs) != 2 {
+	if progress, _ := run(t, i, wanted(false, true)); progress.Wait != 0 || len(cloud.IAM.Roles) > 0 || len(progress.Outputs) != 3 {
 		t.Errorf("%+v, roles %v", progress, cloud.IAM.Roles)
 	}
 }

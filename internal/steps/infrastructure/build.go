@@ -1,0 +1,73 @@
+package infrastructure
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// buildOutput is the output with the ARN of the role of build nodes.
+const buildOutput = "karpenter_build_node_role_arn"
+
+// buildNodes creates or repairs the role of build nodes and its access entry, if the plan has one, and else removes what
+// an earlier plan had. It returns when the entry was created.
+func (i *Step) buildNodes(ctx context.Context, p *plan.Plan, progress *outcome.Progress) (*time.Time, error) {
+	if p.Infrastructure.BuildNodes == nil {
+		return nil, i.retire(ctx, p, ownership.BuildNodeRole(p.Rack), progress)
+	}
+	role, err := i.role(ctx, p, wantedRole{*p.Infrastructure.BuildNodes, i.NodeBoundary}, progress)
+	if err != nil {
+		return nil, err
+	}
+	progress.Outputs[buildOutput] = *role.Arn
+	return i.entry(ctx, p, role, progress)
+}
+
+// retire removes a role of nodes that the plan does not have any more, with its access entry, once no node has it. Karpenter
+// replaces the nodes within their disruption budgets, so no pass waits for that: the first audit afterwards finds that the
+// role can go.
+func (i *Step) retire(ctx context.Context, p *plan.Plan, role string, progress *outcome.Progress) error {
+	progress.Outputs[buildOutput] = ""
+	live, owned, err := i.find(ctx, p, role)
+	if err != nil || !owned {
+		return err
+	}
+	used, err := i.used(ctx, p, live)
+	if err != nil {
+		return err
+	}
+	if !used {
+		if err := i.removeEntry(ctx, p, role, progress); err != nil {
+			return err
+		}
+		err := i.removeRole(ctx, p, role, progress)
+		if used = errors.As(err, new(*outcome.Early)); !used {
+			return err
+		}
+	}
+	progress.Outputs[buildOutput] = *live.Arn
+	progress.Warn(params.ParamBuildRole, "role %s is kept until no node has it any more: Karpenter replaces its nodes as the "+
+		"disruption budget of pool %s allows, and the first audit after that removes the role", role, ownership.BuildPool)
+	return nil
+}
+
+// used reports whether nodes have a role, or may get it: it is in an instance profile of the cluster. Karpenter deletes a
+// profile that no NodeClaim and no EC2NodeClass names any more, every 30 minutes (karpenter-provider-aws 1.10,
+// pkg/controllers/nodeclass/garbagecollection). IAM's replicas may not return the profile of a new role yet.
+func (i *Step) used(ctx context.Context, p *plan.Plan, role *types.Role) (bool, error) {
+	if outcome.Young(role.CreateDate, i.Now()) {
+		return true, nil
+	}
+	profiles, err := i.profiles(ctx, ownership.ProfilePath(p.Cluster.Region, p.Cluster.Name))
+	return slices.ContainsFunc(profiles, func(profile types.InstanceProfile) bool {
+		return slices.ContainsFunc(profile.Roles, func(r types.Role) bool { return *r.RoleName == *role.RoleName })
+	}), err
+}
