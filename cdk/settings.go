@@ -77,6 +77,9 @@ type settings struct {
 	// SystemNamespaces (systemNamespaces) are the namespaces whose Deployments racks may place on system nodes, in
 	// addition to kube-system and their own.
 	SystemNamespaces []string
+	// Proxies (proxies) are the proxies that racks may give Karpenter's controller (HTTPS_PROXY), and the hosts and
+	// networks that it may reach without one (the elements of NO_PROXY).
+	Proxies []string
 	// ObjectPrefixes are the prefixes from which JSON parameters may be read. Those of objectPrefixes contain {rack}, which
 	// is the name of the rack that reads. Every rack reads below those of sharedObjectPrefixes.
 	ObjectPrefixes []string
@@ -102,6 +105,8 @@ var (
 	// The slash before * ends a name. Without it, example.com/team* would also match example.com/team-of-others/x.
 	repositories = regexp.MustCompile(
 		`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)*/([a-z0-9]([a-z0-9._-]*[a-z0-9])?|\*)$`)
+	// A password would be in plain text in the parameter, and $ begins a variable in the container's environment.
+	proxies = regexp.MustCompile(`^(https?://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?/?|[A-Za-z0-9.*:\[][A-Za-z0-9.*:\]-]*(/[0-9]{1,3})?)$`)
 	// The slash ends the bucket's name. Without it, s3://config would also match s3://config-of-others. *,
 	// ? and $ are excluded because they have a meaning in a policy, and the comma because it ends a prefix
 	// in the function's environment.
@@ -151,6 +156,9 @@ func readSettings(get func(key string) any) (settings, error) {
 			"an image repository without a tag, like 123456789012.dkr.ecr.eu-central-1.amazonaws.com/karpenter/controller, or the "+
 				"beginning of some and /*"),
 		SystemNamespaces: r.matching("systemNamespaces", namespaces, "the name of a namespace, like ingress"),
+
+		Proxies: r.matching("proxies", proxies, "a proxy, like http://proxy.example.com:3128, without a password, or a host or network that is "+
+			"reached without one, like 169.254.170.23, .example.com or 10.0.0.0/8"),
 
 		ObjectPrefixes: append(
 			r.matching("objectPrefixes", rackObjects, "s3://bucket/prefix with {rack} as a part of its path, like "+

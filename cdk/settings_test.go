@@ -57,6 +57,10 @@ func TestSettingsRefuse(t *testing.T) {
 		{"imageRepositories", "Example.com/x", "without a tag"},
 		{"systemNamespaces", "ingress*", "the name of a namespace"},
 		{"systemNamespaces", "ingress/nginx", "the name of a namespace"},
+		{"proxies", "http://user:password@proxy.example.com:3128", "without a password"},
+		{"proxies", "http://proxy.example.com:3128/$(TOKEN)", "without a password"},
+		{"proxies", "socks5://proxy.example.com", "a proxy, like http://"},
+		{"proxies", []any{"10.0.0.0/8,.svc"}, "a host or network"},
 		{"objectPrefixes", "s3://config", "like s3://example-config/racks/{rack}/"},
 		{"objectPrefixes", "s3://Config/racks/{rack}/", "like s3://example-config/racks/{rack}/"},
 		{"objectPrefixes", "s3://config/racks/", "every rack may read is for sharedObjectPrefixes"},
@@ -92,11 +96,12 @@ func TestSettingsTakeLists(t *testing.T) {
 	got, err := readSettings(func(key string) any {
 		return map[string]any{"nodeActions": "s3:Get*,kms:Decrypt,sqs:*,iam:GetRole",
 			"objectPrefixes": []any{"s3://config/racks/{rack}/", "s3://config/{rack}/pools/x-"}, "sharedObjectPrefixes": "s3://other.config/",
-			"imageRepositories": "localhost:5000/karpenter/controller,example.com/*,example.com/team/*", "systemNamespaces": "ingress,a"}[key]
+			"imageRepositories": "localhost:5000/karpenter/controller,example.com/*,example.com/team/*", "systemNamespaces": "ingress,a",
+			"proxies": "http://proxy.example.com:3128,169.254.170.23,.example.com,*.example.com,10.0.0.0/8,fd00:ec2::23,localhost"}[key]
 	})
 	if err != nil || len(got.NodeActions) != 4 || got.NodeActions[1] != "kms:Decrypt" || len(got.ObjectPrefixes) != 3 ||
 		got.ObjectPrefixes[2] != "s3://other.config/" ||
-		len(got.ImageRepositories) != 3 || len(got.SystemNamespaces) != 2 || !got.RequireClusterTag {
+		len(got.ImageRepositories) != 3 || len(got.SystemNamespaces) != 2 || len(got.Proxies) != 7 || !got.RequireClusterTag {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

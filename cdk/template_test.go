@@ -324,6 +324,7 @@ func TestCustomFunctions(t *testing.T) {
 		for variable, want := range map[string]string{
 			"SAWHORSE_OBJECT_PREFIXES": "s3://config/racks/{rack}/,s3://config/shared", "SAWHORSE_REQUIRE_CLUSTER_TAG": "false",
 			"SAWHORSE_IMAGE_REPOSITORIES": "example.com/karpenter/*,example.com/controller", "SAWHORSE_SYSTEM_NAMESPACES": "ingress",
+			"SAWHORSE_PROXIES": "http://proxy.example.com:3128,.svc",
 		} {
 			got := at(r.Properties, "Environment", "Variables", variable)
 			if validates && got != want || !validates && got != nil {

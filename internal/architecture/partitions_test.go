@@ -23,6 +23,7 @@ var inPartitions = map[string]string{
 	"spot.amazonaws.com":        "a service-linked role's principal and path, the same in every partition",
 	"autoscaling.amazonaws.com": "a service-linked role's path, the same in every partition",
 	"sts.amazonaws.com":         "the audience of a service account's token, the same in every partition",
+	"amazonaws.com":             "the domain of AWS's labels and annotations, the same in every partition",
 	"vpc.amazonaws.com":         "the name of a Kubernetes resource",
 	"aws.amazon.com":            "the name of a Kubernetes resource",
 }

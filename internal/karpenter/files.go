@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -38,22 +37,6 @@ func (r Release) Values() (map[string]any, error) {
 		return nil, fmt.Errorf("karpenter %s: values: %w", r.Version, err)
 	}
 	return values, nil
-}
-
-// named matches a variable of the controller's container in the template of its Deployment.
-var named = regexp.MustCompile(`(?m)^ +- name: ([A-Z][A-Z0-9_]*)$`)
-
-// Environment returns the names of the environment variables that the controller's chart sets, in its order.
-func (r Release) Environment() ([]string, error) {
-	text, err := controllerValues.ReadFile(path.Join(folder, r.Version, ownership.ReleaseController, "templates", "deployment.yaml"))
-	if err != nil {
-		return nil, fmt.Errorf("karpenter %s: environment: %w", r.Version, err)
-	}
-	var names []string
-	for _, match := range named.FindAllStringSubmatch(string(text), -1) {
-		names = append(names, match[1])
-	}
-	return names, nil
 }
 
 // Digest returns a digest of the names and the contents of all files of a chart. It changes if the chart does.

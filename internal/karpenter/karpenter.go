@@ -113,7 +113,7 @@ var (
 	facts embed.FS
 	//go:embed all:catalogue/*/karpenter
 	controllerCharts embed.FS
-	//go:embed catalogue/*/karpenter/values.yaml catalogue/*/karpenter/templates/deployment.yaml
+	//go:embed catalogue/*/karpenter/values.yaml
 	controllerValues embed.FS
 	//go:embed all:catalogue/*/karpenter-crd
 	crdCharts embed.FS

@@ -2,11 +2,12 @@ package params
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/karpenter"
-	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // versionValue is a version of the catalogue. The pattern accepts every version, so that it need not be written to
@@ -53,25 +54,6 @@ func nearestVersion(value string) string {
 	return newest()
 }
 
-// protectedValues are the values of the controller's chart that Sawhorse sets itself, or that would give the writer of a
-// parameter more than the settings of Karpenter. They are refused whatever their value is.
-var protectedValues = []protectedField{
-	{[]string{"settings", "clusterName"}, "the cluster is the rack's (cluster_name)"},
-	{[]string{"settings", "interruptionQueue"}, "Sawhorse makes the queue"},
-	{[]string{"replicas"}, "high_availability chooses the number of replicas"},
-	{[]string{"controller", "image"}, "karpenter_version chooses the image, and karpenter_image_repository where it is pulled from"},
-	{[]string{"controller", "containerName"}, "Sawhorse finds the container by its name"},
-	{[]string{"serviceAccount"}, "Sawhorse makes the role that belongs to the service account"},
-	{[]string{"nodeSelector"}, "the controller runs on the system nodes"},
-	{[]string{"podAnnotations", "karpenter.sh/do-not-disrupt"}, "Sawhorse sets it"},
-	{[]string{"additionalLabels", ownership.TagRack}, "by it Sawhorse knows what it made"},
-	{[]string{"nameOverride"}, "Sawhorse finds the controller by its name"},
-	{[]string{"fullnameOverride"}, "Sawhorse finds the controller by its name"},
-	{[]string{"additionalClusterRoleRules"}, "whoever writes a parameter would give rights in the whole cluster"},
-	{[]string{"initContainers"}, "any image would run with the rights of Karpenter's role"},
-	{[]string{"controller", "sidecarContainer"}, "any image would run with the rights of Karpenter's role"},
-}
-
 // controller reads karpenter_controller_config. Unknown values and wrong kinds are found later, because they depend on the
 // version of Karpenter.
 func (r *Result) controller(objects map[string]Object) {
@@ -85,8 +67,11 @@ func (r *Result) controller(objects map[string]Object) {
 			ParamController, kindOf(value), `{"logLevel":"debug"}`)
 		return
 	}
-	r.protected(ParamController, protectedValues, values)
 	prune(values, false) // to Helm, null would mean to drop a default
+	r.chartValues(nil, values)
+	for _, at := range nulls("", values) {
+		r.problem(ParamController, at, "%s is null; leave the element out", at)
+	}
 	settings, _ := values["settings"].(map[string]any)
 	isolated, there := settings["isolatedVPC"].(bool)
 	if _, chosen := r.written[isolatedVPC]; there && chosen && isolated != r.Config.IsolatedVPC && !r.refused(isolatedVPC) {
@@ -95,4 +80,41 @@ func (r *Result) controller(objects map[string]Object) {
 		delete(settings, "isolatedVPC")
 	}
 	r.Config.ControllerValues = values
+}
+
+// nulls returns the paths of the elements of lists that are null. In objects prune has removed them.
+func nulls(at string, value any) (all []string) {
+	switch v := value.(type) {
+	case nil:
+		return []string{at}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			all = append(all, nulls(Join(at, name), v[name])...)
+		}
+	case []any:
+		for i, element := range v {
+			all = append(all, nulls(fmt.Sprintf("%s[%d]", at, i), element)...)
+		}
+	}
+	return all
+}
+
+// chartValues refuses values of the chart that may not be set, and removes them.
+func (r *Result) chartValues(path []string, values map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		at := append(slices.Clone(path), name)
+		found, judged := FindChartValue(at)
+		inner, object := values[name].(map[string]any)
+		switch {
+		case judged && found.Refused != "":
+			r.problem(ParamController, found.Path, "%s is protected: %s; leave it out", found.Path, found.Refused)
+			delete(values, name)
+		case judged:
+			for _, f := range found.flaws(values[name]) {
+				r.problem(ParamController, f.path, "%s %s", f.path, f.what)
+			}
+		case object:
+			r.chartValues(at, inner)
+		}
+	}
 }

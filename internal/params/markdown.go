@@ -1,6 +1,7 @@
 package params
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -17,6 +18,9 @@ func Markdown() string {
 			if p.Section == section {
 				row(&out, p.Name, p.Value, p.Default, p.Absent, p.Description)
 			}
+		}
+		if section == SectionController {
+			chartValues(&out)
 		}
 		if section != SectionAdditional {
 			continue
@@ -41,4 +45,21 @@ func row(out *strings.Builder, name string, v Value, standing, absent, meaning s
 		absent = "`" + standing + "`"
 	}
 	fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s |\n", name, v.Type, absent, v.Allowed, meaning)
+}
+
+// chartValues writes which values of the controller's chart may be set, and why others may not.
+func chartValues(out *strings.Builder) {
+	out.WriteString("\nThe values of the chart that `" + ParamController + "` may set, where the version has them:\n\n" +
+		"| value | allowed |\n|---|---|\n")
+	for _, v := range ChartValues {
+		if allowed := cmp.Or(v.Within, strings.Join(v.Words, ", ")); v.Refused == "" {
+			fmt.Fprintf(out, "| `%s` | %s |\n", v.Path, allowed)
+		}
+	}
+	out.WriteString("\nAll others are rejected, also those of a version that is newer than Sawhorse:\n\n| value | why |\n|---|---|\n")
+	for _, v := range ChartValues {
+		if v.Refused != "" {
+			fmt.Fprintf(out, "| `%s` | %s |\n", v.Path, v.Refused)
+		}
+	}
 }

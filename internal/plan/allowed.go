@@ -1,11 +1,14 @@
 package plan
 
 import (
+	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // Parameters that the deployment restricts.
@@ -19,6 +22,7 @@ const (
 func (b *builder) allowed() {
 	b.imageRepository()
 	b.systemDeployments()
+	b.proxies()
 }
 
 // imageRepository refuses images of others for Karpenter's controller, which has rights in AWS and in the cluster.
@@ -85,10 +89,43 @@ func (b *builder) systemDeployments() {
 	others(true, before)
 }
 
+// proxies refuses proxies of others for Karpenter's controller: one that it is sent to sees whom it asks, and may answer.
+// Of hosts that are reached without a proxy, the deployment's list must have each.
+func (b *builder) proxies() {
+	controller, _ := b.config.ControllerValues["controller"].(map[string]any)
+	variables, _ := controller["env"].([]any)
+	for i, each := range variables {
+		variable, _ := each.(map[string]any)
+		text, _ := variable["value"].(string)
+		var unknown []string
+		switch variable["name"] {
+		case params.VariableProxy:
+			unknown = b.facts.Deployment.without([]string{text})
+		case params.VariableNoProxy:
+			unknown = b.facts.Deployment.without(strings.Split(text, ","))
+		}
+		if len(unknown) == 0 {
+			continue
+		}
+		at := fmt.Sprintf("controller.env[%d].value", i)
+		sentence := fmt.Sprintf("%s has %s, which would see or take the controller's calls to AWS; allowed is what the stack's context value "+
+			"proxies has: %s; write that, or have the others added to it", at, strings.Join(unknown, ", "),
+			cmp.Or(strings.Join(b.facts.Deployment.Proxies, ", "), "nothing"))
+		if b.facts.Offline {
+			b.warnings = append(b.warnings, params.NewProblem(params.ParamController, at, "%s%s", sentence, unknownHere))
+		} else {
+			b.problems = append(b.problems, params.NewProblem(params.ParamController, at, "%s", sentence))
+		}
+	}
+}
+
 // inForce reports whether a rack has had Karpenter turned on with this value, alone or as an element of a list.
 func (b *builder) inForce(parameter, value string) bool {
 	return b.facts.Records.WasOn && slices.Contains(strings.Split(b.facts.Records.Params[parameter], ","), value)
 }
+
+// unknownHere ends a warning where the deployment is unknown.
+const unknownHere = "; a pass refuses it, unless the stack's context values, which nobody knows here, allow it"
 
 // disallowed adds a problem. It is a warning for a value that was already in force when the deployment forbade it: a
 // problem would block every other change to the rack, and the value would stay in force anyway. It is also a warning if
@@ -98,7 +135,7 @@ func (b *builder) disallowed(parameter string, inForce bool, format string, args
 	case inForce:
 		b.warn(parameter, format+"; it is in force, and stays until it is changed or Karpenter is turned off", args...)
 	case b.facts.Offline:
-		b.warn(parameter, format+"; a pass refuses it, unless the stack's context values, which nobody knows here, allow it", args...)
+		b.warn(parameter, format+unknownHere, args...)
 	default:
 		b.problem(parameter, format, args...)
 	}

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -102,6 +103,41 @@ func TestWhatAnImageRepositoryMayBe(t *testing.T) {
 	if got := build(t, written, f).Problems; len(got) != 1 ||
 		!strings.Contains(got[0].Message, "controller and a.example/*, b.example/c;") {
 		t.Errorf("%v", got)
+	}
+}
+
+// A proxy is one of the deployment's, to the letter, and so is each host that is reached without one.
+func TestProxies(t *testing.T) {
+	const listed = "http://proxy.example.com:3128,169.254.170.23,10.0.0.0/8,.svc"
+	for _, c := range []struct {
+		variable, value, allowed string
+		good                     bool
+	}{
+		{variable: "HTTPS_PROXY", value: "http://proxy.example.com:3128", allowed: listed, good: true},
+		{variable: "NO_PROXY", value: "169.254.170.23,10.0.0.0/8,.svc", allowed: listed, good: true},
+		{variable: "NO_PROXY", value: ".svc", allowed: listed, good: true},
+
+		{variable: "HTTPS_PROXY", value: "http://proxy.example.com:3128"},
+		{variable: "NO_PROXY", value: "10.0.0.0/8"},
+		{variable: "HTTPS_PROXY", value: "http://proxy.example.com", allowed: listed},
+		{variable: "HTTPS_PROXY", value: "https://proxy.example.com:3128", allowed: listed},
+		{variable: "HTTPS_PROXY", value: "http://evil.com/http://proxy.example.com:3128", allowed: listed},
+		{variable: "HTTPS_PROXY", value: "http://proxy.example.com:3128@evil.com", allowed: listed},
+		{variable: "HTTPS_PROXY", value: "169.254.170.23", allowed: listed}, // no proxy, though it is in the list
+		{variable: "HTTPS_PROXY", value: "http://proxy.example.com:3128,.svc", allowed: listed},
+		{variable: "NO_PROXY", value: "*", allowed: listed},
+		{variable: "NO_PROXY", value: ".svc,*", allowed: listed},
+		{variable: "NO_PROXY", value: ".svc,,", allowed: listed},
+		{variable: "http_proxy", value: "http://proxy.example.com:3128", allowed: listed},
+		{variable: "HTTP_PROXY", value: "http://proxy.example.com:3128", allowed: listed},
+		{variable: "ALL_PROXY", value: "http://proxy.example.com:3128", allowed: listed},
+	} {
+		f := facts()
+		f.Deployment.Proxies = strings.FieldsFunc(c.allowed, func(r rune) bool { return r == ',' })
+		written := with(on, "karpenter_controller_config", fmt.Sprintf(`{"controller":{"env":[{"name":%q,"value":%q}]}}`, c.variable, c.value))
+		if refuses(t, "karpenter_controller_config", written, f) == c.good {
+			t.Errorf("%+v", c)
+		}
 	}
 }
 

@@ -59,6 +59,9 @@ type Deployment struct {
 	// SystemNamespaces are the namespaces, beside kube-system and the rack's own, whose Deployments may be placed on
 	// system nodes.
 	SystemNamespaces []string
+	// Proxies are the proxies that Karpenter's controller may use, and the hosts and networks that it may reach without
+	// one.
+	Proxies []string
 	// ObjectPrefixes are the prefixes (s3://bucket/prefix) where objects of JSON parameters may be. ownership.RackInPrefix in
 	// one is the name of the rack that reads.
 	ObjectPrefixes []string
@@ -84,6 +87,11 @@ func (d Deployment) mayHand(role string) bool {
 		whole, err := regexp.MatchString("^"+strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*")+"$", name)
 		return err == nil && whole
 	})
+}
+
+// without returns those of the elements that Proxies has not.
+func (d Deployment) without(elements []string) []string {
+	return slices.DeleteFunc(elements, func(element string) bool { return slices.Contains(d.Proxies, element) })
 }
 
 // LetIn reports whether the cluster's owner has let the rack in with the tag, or its access has been migrated before. EKS

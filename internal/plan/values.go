@@ -7,15 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	catalogue "github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
-
-// objectsOfKubernetes are the values that the chart hands to Kubernetes as they are, although it has defaults in them:
-// they have the fields of Kubernetes' objects.
-var objectsOfKubernetes = [][]string{{"affinity"}, {"strategy"}, {"podSecurityContext"}}
 
 // values checks the values for the controller's chart against the version's own values.yaml: their names and kinds.
 func (b *builder) values() {
@@ -24,7 +19,6 @@ func (b *builder) values() {
 	}
 	v := valuesOf{b, b.karpenter.values()}
 	v.object(nil, b.config.ControllerValues, v.known)
-	v.environment()
 	v.exclusive()
 }
 
@@ -41,17 +35,20 @@ func (v valuesOf) refuse(at, format string, args ...any) {
 func (v valuesOf) object(path []string, given, known map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		at := append(slices.Clone(path), name)
-		if standing, is := known[name]; is {
+		switch standing, is := known[name]; {
+		case !is:
+			v.refuse(params.Join("", at...), "is no value of the chart of Karpenter %s; %s", v.target.Version, v.instead(at, known))
+		case !params.MaySet(at):
+			v.refuse(params.Join("", at...), "is protected: this version of Sawhorse does not know what it reaches; leave it out")
+		default:
 			v.value(at, given[name], standing)
-			continue
 		}
-		v.refuse(params.Join("", at...), "is no value of the chart of Karpenter %s; %s", v.target.Version, v.instead(at, known))
 	}
 }
 
 // instead returns what to write in place of an unknown value: its place, a version that has it, or the nearest name.
 func (v valuesOf) instead(path []string, known map[string]any) string {
-	name := path[len(path)-1]
+	parent, name := path[:len(path)-1], path[len(path)-1]
 	if places := placesOf(name, nil, v.known); len(places) == 1 {
 		return "write it as " + places[0]
 	}
@@ -60,14 +57,20 @@ func (v valuesOf) instead(path []string, known map[string]any) string {
 			return fmt.Sprintf("%s has it: write karpenter_version %s, or leave it out", release.Version, release.Version)
 		}
 	}
-	return params.DidYouMean(name, slices.Sorted(maps.Keys(known)), "allowed are "+strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+	var may []string
+	for _, each := range slices.Sorted(maps.Keys(known)) {
+		if params.MaySet(append(slices.Clone(parent), each)) {
+			may = append(may, each)
+		}
+	}
+	return params.DidYouMean(name, may, "allowed are "+strings.Join(may, ", "))
 }
 
-// placesOf returns the paths of the values of a name.
+// placesOf returns the paths of the values of a name that may be set.
 func placesOf(name string, path []string, known map[string]any) (all []string) {
 	for _, each := range slices.Sorted(maps.Keys(known)) {
 		at := append(slices.Clone(path), each)
-		if each == name {
+		if each == name && params.MaySet(at) {
 			all = append(all, params.Join("", at...))
 		}
 		if fields, is := known[each].(map[string]any); is {
@@ -89,67 +92,34 @@ func find(values map[string]any, path []string) (value any, there bool) {
 	return value, there
 }
 
-// described reports whether the defaults of an object have all of its fields. An object without defaults stands for any.
-func described(path []string, defaults map[string]any) bool {
-	return len(defaults) > 0 &&
-		!slices.ContainsFunc(objectsOfKubernetes, func(each []string) bool { return slices.Equal(each, path) })
-}
-
-// value checks one value beside the chart's default. An empty object or list stands for anything of that kind, and null
-// for any single value.
+// value checks the kind of one value, which is that of the chart's default.
 func (v valuesOf) value(path []string, given, standing any) {
+	judged, whole := params.FindChartValue(path)
+	if standing == nil {
+		standing = judged.Like
+	}
 	switch standing := standing.(type) {
 	case map[string]any:
 		fields, is := given.(map[string]any)
 		switch {
 		case !is:
 			v.wrong(path, given, "an object", `{"key":"value"}`)
-		case described(path, standing):
+		case !whole:
 			v.object(path, fields, standing)
 		}
 	case []any:
-		v.list(path, given, standing)
+		if _, is := given.([]any); !is {
+			v.wrong(path, given, "an array", "[…]")
+		}
 	case bool:
 		if _, is := given.(bool); !is {
 			v.wrong(path, given, "true or false, without quotes", strconv.FormatBool(standing))
 		}
 	case float64: // the only numbers of YAML as JSON
 		v.number(path, given, standing)
-	case string:
-		text, is := given.(string)
-		if !is {
-			v.wrong(path, given, "text, in quotes", strconv.Quote(fmt.Sprint(given)))
-			return
-		}
-		v.text(params.Join("", path...), text)
 	default:
-		switch scalar := given.(type) {
-		case map[string]any, []any:
-			v.wrong(path, given, "a single value", "true")
-		case string:
-			v.text(params.Join("", path...), scalar)
-		}
-	}
-}
-
-func (v valuesOf) list(path []string, given any, standing []any) {
-	list, is := given.([]any)
-	if !is {
-		v.wrong(path, given, "an array", "[…]")
-		return
-	}
-	if len(standing) == 0 {
-		return
-	}
-	if _, texts := standing[0].(string); !texts {
-		return
-	}
-	for i, element := range list {
-		at := fmt.Sprintf("%s[%d]", params.Join("", path...), i)
-		if text, is := element.(string); is {
-			v.text(at, text)
-		} else {
-			v.refuse(at, "is no text; write texts in quotes")
+		if _, is := given.(string); !is {
+			v.wrong(path, given, "text, in quotes", strconv.Quote(fmt.Sprint(given)))
 		}
 	}
 }
@@ -170,36 +140,6 @@ func (v valuesOf) number(path []string, given any, standing float64) {
 
 func (v valuesOf) wrong(path []string, given any, allowed, example string) {
 	v.refuse(params.Join("", path...), "is %s; allowed is %s; write, for example, %s", params.Shown(given), allowed, example)
-}
-
-// text refuses what would not stay within the quotes that the chart's templates put around a text, and templates, which
-// the chart would execute.
-func (v valuesOf) text(at, text string) {
-	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
-	if strings.ContainsAny(text, `"\`) || strings.Contains(text, "{{") || strings.ContainsFunc(text, unprintable) {
-		v.refuse(at, `is %s, and the chart takes no quotes, backslashes, line breaks and {{ there; leave them out`, params.Shown(text))
-	}
-}
-
-// environment refuses variables that the chart sets itself: a container has each name once.
-func (v valuesOf) environment() {
-	controller, _ := v.config.ControllerValues["controller"].(map[string]any)
-	variables, _ := controller["env"].([]any)
-	if len(variables) == 0 {
-		return
-	}
-	taken, err := v.target.Environment()
-	if err != nil {
-		panic("plan: " + err.Error()) // an embedded file
-	}
-	for i, each := range variables {
-		variable, _ := each.(map[string]any)
-		name, _ := variable["name"].(string)
-		if slices.Contains(taken, name) {
-			v.refuse(fmt.Sprintf("controller.env[%d].name", i), "is %s, which the chart sets; write the value of the chart for it, or leave it out",
-				name)
-		}
-	}
 }
 
 // apart are values that a version's chart refuses together: if the first is true and the other is set, or is true too.
@@ -246,9 +186,10 @@ func within(values, known map[string]any, path ...string) map[string]any {
 		at := append(slices.Clone(path), name)
 		fields, object := value.(map[string]any)
 		defaults, _ := standing.(map[string]any)
+		_, whole := params.FindChartValue(at)
 		switch {
 		case !is:
-		case object && described(at, defaults):
+		case object && !whole:
 			all[name] = within(fields, defaults, at...)
 		default:
 			all[name] = value

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	catalogue "github.com/sawhorse-io/sawhorse/internal/karpenter"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -33,7 +35,7 @@ func configured(t *testing.T, version, config string, f plan.Facts) (release, pr
 // The rack's values stand over what Sawhorse recommends, and beside what it sets itself.
 func TestValuesOfTheRack(t *testing.T) {
 	values, _ := configured(t, "1.10.0", `{"logLevel":"debug","controller":{"resources":{"requests":{"cpu":"1"},"limits":{"memory":"1Gi"}}},`+
-		`"settings":{"reservedENIs":"1"},"podAnnotations":{"a":"b"},"additionalLabels":{"c":"d"}}`, facts())
+		`"settings":{"reservedENIs":"1"},"podAnnotations":{"a":"b"},"podLabels":{"c":"d"}}`, facts())
 	plain, _ := configured(t, "1.10.0", `{}`, facts())
 	type object = map[string]any
 	for path, want := range map[string]any{
@@ -41,7 +43,8 @@ func TestValuesOfTheRack(t *testing.T) {
 		"controller.resources": object{"requests": object{"cpu": "1", "memory": "256Mi"}, "limits": object{"memory": "1Gi"}},
 		"settings":             object{"clusterName": "demo", "interruptionQueue": "demo-karpenter", "reservedENIs": "1"},
 		"podAnnotations":       object{"a": "b", "karpenter.sh/do-not-disrupt": "true"},
-		"additionalLabels":     object{"c": "d", "sawhorse.dev/rack": "demo"},
+		"podLabels":            object{"c": "d"},
+		"additionalLabels":     plain["additionalLabels"],
 		"nodeSelector":         plain["nodeSelector"],
 		"serviceAccount":       plain["serviceAccount"],
 		"controller.image":     plain["controller"].(object)["image"],
@@ -108,26 +111,65 @@ func TestNumbersOfTheChart(t *testing.T) {
 	}
 }
 
-// The variables that the chart sets are found in its template.
-func TestEnvironmentOfTheChart(t *testing.T) {
+// Every value of every chart is one that a parameter may set, or one that it may not, with the reason. A value that a
+// new chart brings is neither: the test is red until somebody has judged it, and until then nobody sets it.
+func TestEveryValueOfEveryChartIsJudged(t *testing.T) {
+	found := map[string]bool{}
 	for _, release := range catalogue.All() {
-		names, err := release.Environment()
+		values, err := release.Values()
 		if err != nil {
 			t.Fatal(err)
 		}
-		known := map[string]bool{}
-		for _, name := range names {
-			if known[name] {
-				t.Errorf("%s: %s twice", release.Version, name)
+		leaves(nil, values, func(path []string, standing any) {
+			value, judged := params.FindChartValue(path)
+			found[value.Path] = true
+			switch {
+			case !judged:
+				t.Errorf("the chart of %s has %s: may a writer of parameters set it? Write it into params.ChartValues", release.Version,
+					strings.Join(path, "."))
+			case value.Refused == "" && standing == nil && value.Like == nil:
+				t.Errorf("%s: %s is null in the chart: of which kind is it?", release.Version, value.Path)
 			}
-			known[name] = true
-		}
-		for _, name := range []string{"KARPENTER_SERVICE", "CLUSTER_NAME", "INTERRUPTION_QUEUE", "FEATURE_GATES", "SYSTEM_NAMESPACE"} {
-			if !known[name] {
-				t.Errorf("%s: %s was not found in %v", release.Version, name, names)
+			parsed := params.Parse(params.Input{Rack: "demo", Params: with(choosing(release.Version),
+				"karpenter_controller_config", string(text(t, nested(path, standing))))})
+			got := append(parsed.Problems, plan.Build(parsed.Config, facts(), nil).Problems...)
+			switch reason := "is protected: " + value.Refused + "; leave it out"; {
+			case value.Refused == "" && len(got) != 0:
+				t.Errorf("%s: the chart's own %s is refused: %v", release.Version, value.Path, got)
+			case value.Refused != "" && (len(got) != 1 || !strings.Contains(got[0].Message, reason)):
+				t.Errorf("%s: %s is not refused: %v", release.Version, value.Path, got)
 			}
+		})
+	}
+	for _, value := range params.ChartValues {
+		if !found[value.Path] {
+			t.Errorf("no chart has %s", value.Path)
 		}
 	}
+	if !slices.IsSortedFunc(params.ChartValues, func(a, b params.ChartValue) int { return strings.Compare(a.Path, b.Path) }) {
+		t.Error("the values are not sorted")
+	}
+}
+
+// leaves visits the values of a chart: those that are judged as a whole, and else those that are no objects with fields.
+func leaves(path []string, values map[string]any, visit func(path []string, standing any)) {
+	for name, standing := range values {
+		at := append(slices.Clone(path), name)
+		_, judged := params.FindChartValue(at)
+		if inner, _ := standing.(map[string]any); len(inner) > 0 && !judged {
+			leaves(at, inner, visit)
+		} else {
+			visit(at, standing)
+		}
+	}
+}
+
+// nested returns an object with one value.
+func nested(path []string, value any) any {
+	for _, name := range slices.Backward(path) {
+		value = map[string]any{name: value}
+	}
+	return value
 }
 
 // valueAt returns a value by the path of its names, or nil.

@@ -251,21 +251,6 @@ func TestWhatShowsThatTheNewControllerLeads(t *testing.T) {
 	c.RolledOut(deployment)
 	c.version = "1.12.1"
 	c.changes("1.12.1", "1.10.0", "")
-
-	t.Log("without election there is no leader to wait for")
-	c.to("1.10.0", "1.12.1", 2)
-	c.plan.Controller.Release.Values["controller"].(map[string]any)["env"] = []any{
-		map[string]any{"name": "DISABLE_LEADER_ELECTION", "value": "true"},
-	}
-	c.Remove(lease)
-	c.run(PartRelease, "downgraded from 1.12.1 release karpenter 1.10.0")
-	c.RolledOut(deployment)
-	c.Change(class, func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{hashVersion: "v4"}) })
-	waits("Karpenter 1.10.0 looks at the pools")
-	c.clock = c.clock.Add(looking)
-	if progress := c.run(PartRelease); progress.Wait != 0 || c.record().Version != "1.10.0" {
-		t.Errorf("%+v", progress)
-	}
 }
 
 func (c *inCluster) delete(object k8stest.Object) {

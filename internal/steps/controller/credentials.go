@@ -33,6 +33,15 @@ func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructu
 	if r.plan.Infrastructure.PodIdentity {
 		variable = podIdentityVariable
 	}
+	typed, err := k8s.AsDeployment(deployment)
+	if err != nil {
+		return err
+	}
+	// EKS's webhook leaves a variable that the template has as it is, so in the pods it would prove nothing.
+	if hasVariable(typed.Spec.Template.Spec, variable) {
+		return outcome.NotYet(poll, "%s: its template sets %s, which is EKS's to set; take it out: kubectl -n %s set env deployment/%s %s-",
+			k8s.Subject(deployment), variable, ownership.Namespace, ownership.ReleaseController, variable)
+	}
 	pods, err := r.client.PodsOf(ctx, deployment)
 	if err != nil {
 		return err
@@ -40,7 +49,7 @@ func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructu
 	var bare []corev1.Pod
 	var subjects []string
 	for _, pod := range pods {
-		if pod.DeletionTimestamp == nil && !hasVariable(&pod, variable) {
+		if pod.DeletionTimestamp == nil && !hasVariable(pod.Spec, variable) {
 			bare, subjects = append(bare, pod), append(subjects, "Pod/"+pod.Namespace+"/"+pod.Name)
 		}
 	}
@@ -68,8 +77,12 @@ func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructu
 	return waiting
 }
 
-func hasVariable(pod *corev1.Pod, name string) bool {
-	return slices.ContainsFunc(pod.Spec.Containers, func(container corev1.Container) bool {
-		return slices.ContainsFunc(container.Env, func(variable corev1.EnvVar) bool { return variable.Name == name })
+// container is the name of the controller's container in the chart.
+const container = "controller"
+
+// hasVariable reports whether the controller's container has a variable. What other containers have is not its own.
+func hasVariable(pod corev1.PodSpec, name string) bool {
+	return slices.ContainsFunc(pod.Containers, func(c corev1.Container) bool {
+		return c.Name == container && slices.ContainsFunc(c.Env, func(variable corev1.EnvVar) bool { return variable.Name == name })
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
 )
 
@@ -68,5 +70,41 @@ func TestPodsWithCredentialsStay(t *testing.T) {
 	before := s.versions()
 	if progress := s.run(PartRelease); progress.Wait != 0 || len(progress.Incidents) != 0 || s.versions() != before {
 		t.Errorf("nothing is wrong: %+v, %s, before %s", progress, s.versions(), before)
+	}
+}
+
+// A variable in the pods' template is whoever's who wrote it. It is no proof that EKS gave the pods credentials, and other
+// pods would be no better.
+func TestAVariableOfTheTemplateIsNoProof(t *testing.T) {
+	for variable, podIdentity := range map[string]bool{
+		"AWS_CONTAINER_CREDENTIALS_FULL_URI": true, "AWS_WEB_IDENTITY_TOKEN_FILE": false,
+	} {
+		s := begin(t)
+		s.Create(node("one", "us-east-1a"))
+		s.plan.Infrastructure.PodIdentity = podIdentity
+		s.plan.Controller.Release.Values["controller"].(map[string]any)["env"] = []any{map[string]any{"name": variable, "value": "x"}}
+		s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
+		s.settle()
+		s.run(PartRelease, "installed release karpenter 1.10.0")
+		s.Create(pod("taken", variable))
+		s.RolledOut(deployment)
+		progress := s.run(PartRelease)
+		if progress.Wait == 0 || !strings.Contains(progress.Note, "its template sets "+variable) || s.Get(pod("taken", "")) == nil {
+			t.Errorf("%s: %+v", variable, progress)
+		}
+	}
+}
+
+// What another container has, such as one that was injected, is not the controller's.
+func TestAVariableOfAnotherContainerIsNoProof(t *testing.T) {
+	spec := corev1.PodSpec{Containers: []corev1.Container{
+		{Name: "proxy", Env: []corev1.EnvVar{{Name: podIdentityVariable}}}, {Name: "controller"},
+	}}
+	if hasVariable(spec, podIdentityVariable) {
+		t.Error("the controller has none")
+	}
+	spec.Containers[1].Env = spec.Containers[0].Env
+	if !hasVariable(spec, podIdentityVariable) {
+		t.Error("the controller has it")
 	}
 }

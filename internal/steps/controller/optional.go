@@ -38,11 +38,8 @@ func (r *run) told(ctx context.Context, release plan.Release) (*common.Capabilit
 	return &more, nil
 }
 
-// optional are the kinds of which the chart's values choose whether there is an object, or its name.
-var optional = []k8s.Kind{k8s.PodDisruptionBudget, k8s.ServiceMonitor}
-
-// prune deletes the release's objects of these kinds that the wanted one does not have. Helm does not, because it sees of
-// an earlier revision only the objects of the wanted one.
+// prune deletes the release's ServiceMonitor if the wanted one has none: the chart's values choose whether there is one. Helm
+// does not delete it, because it sees of an earlier revision only the objects of the wanted one.
 func (r *run) prune(ctx context.Context, wanted rendered) error {
 	objects, err := wanted.objects()
 	if err != nil {
@@ -53,21 +50,19 @@ func (r *run) prune(ctx context.Context, wanted rendered) error {
 		keep[k8s.Subject(&unstructured.Unstructured{Object: object})] = true
 	}
 	ours := ownership.TagRack + "=" + r.plan.Rack + ",app.kubernetes.io/instance=" + ownership.ReleaseController
-	for _, kind := range optional {
-		found, err := r.client.List(ctx, kind, ownership.Namespace, ours)
-		if err != nil {
+	found, err := r.client.List(ctx, k8s.ServiceMonitor, ownership.Namespace, ours)
+	if err != nil {
+		return err
+	}
+	for i := range found {
+		subject := k8s.Subject(&found[i])
+		if keep[subject] || found[i].GetDeletionTimestamp() != nil {
+			continue
+		}
+		if err := r.client.Delete(ctx, k8s.ServiceMonitor, &found[i]); err != nil {
 			return err
 		}
-		for i := range found {
-			subject := k8s.Subject(&found[i])
-			if keep[subject] || found[i].GetDeletionTimestamp() != nil {
-				continue
-			}
-			if err := r.client.Delete(ctx, kind, &found[i]); err != nil {
-				return err
-			}
-			r.progress.Changed("deleted", "%s", subject)
-		}
+		r.progress.Changed("deleted", "%s", subject)
 	}
 	return nil
 }

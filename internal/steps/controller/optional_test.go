@@ -66,15 +66,6 @@ func TestOptionalObjects(t *testing.T) {
 	}
 	s.Remove(monitor)
 
-	t.Log("a PodDisruptionBudget of another name: two for one pod would keep it from being evicted")
-	s.plan.Controller.Release.Values["podDisruptionBudget"] = map[string]any{"name": "other"}
-	s.run(PartRelease, "updated: podDisruptionBudget.name=other release karpenter 1.10.0", "deleted PodDisruptionBudget/kube-system/karpenter")
-	if got := s.due(PartRelease); got != "" {
-		t.Errorf("an audit: %q", got)
-	}
-	delete(s.plan.Controller.Release.Values, "podDisruptionBudget")
-	s.run(PartRelease, "updated: podDisruptionBudget.name unset release karpenter 1.10.0", "deleted PodDisruptionBudget/kube-system/other")
-
 	t.Log("with the release")
 	s.plan.Controller.Release.Values["serviceMonitor"] = map[string]any{"enabled": true}
 	s.run(PartRelease, "updated: serviceMonitor.enabled=true (was false) release karpenter 1.10.0")

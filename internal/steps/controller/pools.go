@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -106,9 +104,6 @@ func (r *run) leads(ctx context.Context, at *attempt) (time.Time, finding, error
 			return time.Time{}, finding{}, err
 		}
 	}
-	if !elects(typed.Spec.Template.Spec.Containers) {
-		return at.Replaced, finding{}, nil
-	}
 	leader, err := r.client.LeaderOf(ctx, ownership.Namespace, leaderLease)
 	if err != nil {
 		return time.Time{}, finding{}, err
@@ -124,17 +119,4 @@ func (r *run) leads(ctx context.Context, at *attempt) (time.Time, finding, error
 		return leader.Acquired, finding{}, nil
 	}
 	return at.Replaced, finding{}, nil
-}
-
-// elects reports whether the pods elect a leader by the Lease of the default name, which an operator may change by
-// variables.
-func elects(containers []corev1.Container) bool {
-	for _, container := range containers {
-		for _, variable := range container.Env {
-			if variable.Name == "DISABLE_LEADER_ELECTION" || strings.HasPrefix(variable.Name, "LEADER_ELECTION_") {
-				return false
-			}
-		}
-	}
-	return true
 }

@@ -63,7 +63,7 @@ func TestEveryAcceptedValueRenders(t *testing.T) {
 				}
 				continue
 			}
-			if !strings.Contains(string(text), `"preferencePolicy":"7"`) || !strings.Contains(string(text), `"spotToSpotConsolidation":true`) {
+			if !strings.Contains(string(text), `"reservedENIs":"7"`) || !strings.Contains(string(text), `"spotToSpotConsolidation":true`) {
 				t.Errorf("%s: accepted was only %s", release.Version, text)
 			}
 			rendered, err := render(ownership.ReleaseController, release.Version, stored(t, made.Plan.Controller.Release.Values))

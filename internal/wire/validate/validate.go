@@ -30,6 +30,7 @@ func New(env handler.Env, auditor validate.Auditor, bus report.Bus) *validate.Va
 			RequireClusterTag: os.Getenv("SAWHORSE_REQUIRE_CLUSTER_TAG") != "false", NodeRoles: env.List("SAWHORSE_NODE_ROLES"),
 			ObjectPrefixes: env.List("SAWHORSE_OBJECT_PREFIXES"), ObjectOwners: env.List("SAWHORSE_OBJECT_ACCOUNTS"),
 			ImageRepositories: env.List("SAWHORSE_IMAGE_REPOSITORIES"), SystemNamespaces: env.List("SAWHORSE_SYSTEM_NAMESPACES"),
+			Proxies: env.List("SAWHORSE_PROXIES"),
 		},
 	}
 	return &validate.Validate{
