@@ -68,4 +68,55 @@ func Settings(t *Teller) {
 	t.Check("tag of the second subnet", discovery, "demo")
 	t.Until("controller's replicas", replica, "2 2", time.Minute)
 	t.Check("metrics-server is still pinned", pins, "true")
+	controllerSettings(t)
+}
+
+// What operators set of Karpenter's controller, with a proxy of the stack's context; and what nobody may set.
+const (
+	ofOperators = `{"controller":{"resources":{"limits":{"memory":"1Gi"}},"env":[` +
+		`{"name":"HTTPS_PROXY","value":"http://proxy.example.com:3128"},{"name":"NO_PROXY","value":"169.254.170.23,.svc"},{"name":"GOMEMLIMIT","value":"900MiB"}]},"tolerations":[{"operator":"Exists"}],` +
+		`"serviceMonitor":{"enabled":true},"settings":{"featureGates":{"spotToSpotConsolidation":true}},"podLabels":{"team":"web"}}`
+	ofNobody = `{"controller":{"env":[{"name":"AWS_ENDPOINT_URL_STS","value":"https://example.com"},` +
+		`{"name":"HTTPS_PROXY","value":"http://example.com:3128"}],"envFrom":[{"secretRef":{"name":"any"}}]},` +
+		`"additionalLabels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}`
+	monitors = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",` +
+		`"metadata":{"name":"servicemonitors.monitoring.coreos.com"},"spec":{"group":"monitoring.coreos.com","scope":"Namespaced","names":{"plural":"servicemonitors","singular":"servicemonitor",` +
+		`"kind":"ServiceMonitor","listKind":"ServiceMonitorList"},"versions":[{"name":"v1","served":true,"storage":true,` +
+		`"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`
+)
+
+// controllerSettings writes karpenter_controller_config: what operators set runs, and what would reach beyond the rack
+// changes nothing.
+func controllerSettings(t *Teller) {
+	const (
+		set     = "aws ssm put-parameter --overwrite --type String --name /sawhorse/racks/demo/params/karpenter_controller_config --value "
+		live    = "kubectl -n kube-system get deployment karpenter -o jsonpath='{.spec.template.spec.tolerations[*].operator}'"
+		pods    = "kubectl -n kube-system get pods -l app.kubernetes.io/name=karpenter,team=web "
+		of      = pods + "-o jsonpath='{.items[0].spec.containers[0]."
+		started = "kubectl -n kube-system get deployment karpenter -o jsonpath='{.metadata.generation}'"
+	)
+	t.Chapter("What operators set of the controller")
+	t.Type("echo '" + monitors + "' | kubectl apply -f -")
+	t.Type(set + "'" + ofOperators + "'")
+	t.Until("both pods are Ready", pods+`-o jsonpath='{.items[*].status.containerStatuses[0].ready}'`, "true true", 3*time.Minute)
+	t.Until("status", state, "Reconciled", 2*time.Minute)
+	t.Check("memory", of+"resources.limits.memory}'", "1Gi")
+	t.Check("proxy", of+`env[?(@.name=="HTTPS_PROXY")].value}'`, "http://proxy.example.com:3128")
+	t.Check("no proxy", of+`env[?(@.name=="NO_PROXY")].value}'`, "169.254.170.23,.svc")
+	t.Contains("feature gates", of+`env[?(@.name=="FEATURE_GATES")].value}'`, "SpotToSpotConsolidation=true")
+	t.Check("tolerations", live, "Exists")
+	t.Check("ServiceMonitor", "kubectl -n kube-system get servicemonitor karpenter -o name", "servicemonitor.monitoring.coreos.com/karpenter")
+
+	t.Chapter("What nobody may set")
+	generation := t.Ask(started)
+	t.Type(set + "'" + ofNobody + "'")
+	t.Until("status", state, "Rejected", time.Minute)
+	for _, path := range []string{"additionalLabels", "controller.env[0].name", "controller.env[1].value", "controller.envFrom"} {
+		t.Contains("the sentences", status, path)
+	}
+	t.Check("the controller is as it was", started, generation)
+	t.Type(set + "unset")
+	t.Until("status", state, "Reconciled", 2*time.Minute)
+	t.Check("ServiceMonitor", "kubectl -n kube-system get servicemonitor karpenter -o name --ignore-not-found", "")
+	t.Type("kubectl delete customresourcedefinition servicemonitors.monitoring.coreos.com")
 }
