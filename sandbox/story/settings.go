@@ -74,13 +74,15 @@ func Settings(t *Teller) {
 // What operators set of Karpenter's controller, with a proxy of the stack's context; and what nobody may set.
 const (
 	ofOperators = `{"controller":{"resources":{"limits":{"memory":"1Gi"}},"env":[` +
-		`{"name":"HTTPS_PROXY","value":"http://proxy.example.com:3128"},{"name":"NO_PROXY","value":"169.254.170.23,.svc"},{"name":"GOMEMLIMIT","value":"900MiB"}]},"tolerations":[{"operator":"Exists"}],` +
+		`{"name":"HTTPS_PROXY","value":"http://proxy.example.com:3128"},{"name":"NO_PROXY","value":"169.254.170.23,.svc"},` +
+		`{"name":"GOMEMLIMIT","value":"900MiB"}]},"tolerations":[{"operator":"Exists"}],` +
 		`"serviceMonitor":{"enabled":true},"settings":{"featureGates":{"spotToSpotConsolidation":true}},"podLabels":{"team":"web"}}`
 	ofNobody = `{"controller":{"env":[{"name":"AWS_ENDPOINT_URL_STS","value":"https://example.com"},` +
 		`{"name":"HTTPS_PROXY","value":"http://example.com:3128"}],"envFrom":[{"secretRef":{"name":"any"}}]},` +
 		`"additionalLabels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}`
 	monitors = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",` +
-		`"metadata":{"name":"servicemonitors.monitoring.coreos.com"},"spec":{"group":"monitoring.coreos.com","scope":"Namespaced","names":{"plural":"servicemonitors","singular":"servicemonitor",` +
+		`"metadata":{"name":"servicemonitors.monitoring.coreos.com"},"spec":{"group":"monitoring.coreos.com","scope":"Namespaced",` +
+		`"names":{"plural":"servicemonitors","singular":"servicemonitor",` +
 		`"kind":"ServiceMonitor","listKind":"ServiceMonitorList"},"versions":[{"name":"v1","served":true,"storage":true,` +
 		`"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`
 )

@@ -79,19 +79,21 @@ func TestAVariableOfTheTemplateIsNoProof(t *testing.T) {
 	for variable, podIdentity := range map[string]bool{
 		"AWS_CONTAINER_CREDENTIALS_FULL_URI": true, "AWS_WEB_IDENTITY_TOKEN_FILE": false,
 	} {
-		s := begin(t)
-		s.Create(node("one", "us-east-1a"))
-		s.plan.Infrastructure.PodIdentity = podIdentity
-		s.plan.Controller.Release.Values["controller"].(map[string]any)["env"] = []any{map[string]any{"name": variable, "value": "x"}}
-		s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
-		s.settle()
-		s.run(PartRelease, "installed release karpenter 1.10.0")
-		s.Create(pod("taken", variable))
-		s.RolledOut(deployment)
-		progress := s.run(PartRelease)
-		if progress.Wait == 0 || !strings.Contains(progress.Note, "its template sets "+variable) || s.Get(pod("taken", "")) == nil {
-			t.Errorf("%s: %+v", variable, progress)
-		}
+		t.Run(variable, func(t *testing.T) {
+			s := begin(t)
+			s.Create(node("one", "us-east-1a"))
+			s.plan.Infrastructure.PodIdentity = podIdentity
+			s.plan.Controller.Release.Values["controller"].(map[string]any)["env"] = []any{map[string]any{"name": variable, "value": "x"}}
+			s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
+			s.settle()
+			s.run(PartRelease, "installed release karpenter 1.10.0")
+			s.Create(pod("taken", variable))
+			s.RolledOut(deployment)
+			progress := s.run(PartRelease)
+			if progress.Wait == 0 || !strings.Contains(progress.Note, "its template sets "+variable) || s.Get(pod("taken", "")) == nil {
+				t.Errorf("%+v", progress)
+			}
+		})
 	}
 }
 
