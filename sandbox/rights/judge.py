@@ -66,9 +66,14 @@ def without(statements, i, **part):
 
 
 def functions(template):
-    """The functions, by the logical ids of their roles."""
-    return {r["Properties"]["Role"]["Fn::GetAtt"][0]: r["Properties"]["FunctionName"].split("-")[-1]
-            for r in template["Resources"].values() if r["Type"] == "AWS::Lambda::Function"}
+    """The functions, by the logical ids of their roles. Of two that share a role, it is the one that it is named after,
+    which the template has first.
+    """
+    found = {}
+    for r in template["Resources"].values():
+        if r["Type"] == "AWS::Lambda::Function":
+            found.setdefault(r["Properties"]["Role"]["Fn::GetAtt"][0], r["Properties"]["FunctionName"].split("-")[-1])
+    return found
 
 
 def packages(paths, template, problems):

@@ -1,5 +1,5 @@
-// Package rights tests the check of the functions' permissions (judge.py) on a small stack with one function, whose
-// calls are defined here.
+// Package rights tests the check of the functions' permissions (judge.py) on a small stack with one role, whose
+// calls are defined here. It is named after the first of the two functions that share it.
 package rights
 
 import (
@@ -16,7 +16,9 @@ import (
 
 const (
 	template = `{"Resources": {"Resync": {"Properties": {"FunctionName": "Sawhorse-resync", "Role": {"Fn::GetAtt": ["ResyncRole", ` +
-		`"Arn"]}}, "Type": "AWS::Lambda::Function"}}}`
+		`"Arn"]}}, "Type": "AWS::Lambda::Function"}, ` +
+		`"Shares": {"Properties": {"FunctionName": "Sawhorse-shares", "Role": {"Fn::GetAtt": ["ResyncRole", "Arn"]}}, ` +
+		`"Type": "AWS::Lambda::Function"}}}`
 	racks   = "arn:aws:ssm:us-east-1:000000000000:parameter/sawhorse/racks/"
 	machine = "arn:aws:states:us-east-1:000000000000:stateMachine:Sawhorse-reconcile"
 	queues  = "arn:aws:sqs:us-east-1:000000000000:"
