@@ -109,7 +109,7 @@ func render(in input) (any, bool, error) {
 	if len(v.Problems) > 0 {
 		return answerOf(v), false, err
 	}
-	return append([]plan.Object{}, v.Plan.NodePools.Objects...), true, err
+	return append([]plan.Object{}, v.Plan.NodePools.Manifests()...), true, err
 }
 
 // once validates one file. An input that cannot be read is wrong use.

@@ -331,7 +331,7 @@ var Table = []Param{
 	{Name: "nvidia_device_plugin_enable", Section: SectionRack, Default: "false", Value: boolValue,
 		Description: "true runs the NVIDIA device plugin on GPU nodes while Karpenter is on.",
 		set:         setter(boolean, func(c *Config) *bool { return &c.NVIDIADevicePlugin })},
-	{Name: "paused", Section: SectionRack, Default: "false", Value: boolValue,
+	{Name: ParamPaused, Section: SectionRack, Default: "false", Value: boolValue,
 		Description: "true lets passes plan and report, and change nothing.",
 		set:         setter(boolean, func(c *Config) *bool { return &c.Paused })},
 	{
@@ -387,6 +387,7 @@ const (
 	ParamVersion    = "karpenter_version"
 	ParamFreeze     = "karpenter_freeze"
 	ParamBuildRole  = "build_node_minimal_role_enabled"
+	ParamPaused     = "paused"
 )
 
 // Names of the other parameters that the rules refer to.

@@ -32,11 +32,14 @@ func Build(config params.Config, facts Facts, objects []Object) Outcome {
 		b.controller()
 		b.autoscaler()
 		if config.Enabled {
-			b.plan.NodePools.Objects = objects
+			b.plan.NodePools = NodePools{Objects: objects, Frozen: config.Freeze}
 		}
 		b.plan.Steps = b.steps()
 	}
 	b.allowed()
+	if facts.Offline && config.Freeze && config.Enabled { // a pass tells what is in force
+		b.warn(params.ParamFreeze, "%s is true: %s", params.ParamFreeze, unfrozen)
+	}
 	return Outcome{Plan: b.plan, Problems: b.problems, Warnings: b.warnings}
 }
 

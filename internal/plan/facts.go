@@ -145,6 +145,8 @@ type Records struct {
 	// Emptied maps build groups that must return to their former size to the size they had before Sawhorse emptied
 	// them.
 	Emptied map[string]Scaling `json:"-"`
+	// Paused means that the last pass found the rack paused. It stays so while the parameter has a value that is refused.
+	Paused bool `json:"paused,omitempty"`
 	// Params has the parameters of the last accepted plan, as written.
 	Params map[string]string `json:"params,omitempty"`
 }

@@ -167,6 +167,8 @@ type Nodegroups struct {
 // name. If there are none, all of Sawhorse's own are removed.
 type NodePools struct {
 	Objects []Object `json:"objects,omitempty"`
+	// Frozen lays the freeze over the budgets of every NodePool. The Objects are without it.
+	Frozen bool `json:"frozen,omitempty"`
 }
 
 // Names returns the sorted names of the pools. A pool's NodePool and EC2NodeClass have the same name.

@@ -26,7 +26,13 @@ func optional[T any](name string, list []T) map[string]any {
 
 func replacedSection(p *Plan) any { return optional("replaced", p.Nodegroups.Replaced) }
 
-func nodePoolsSection(p *Plan) any { return optional("objects", p.NodePools.Objects) }
+func nodePoolsSection(p *Plan) any { return optional("objects", p.NodePools.Manifests()) }
+
+func freezeSection(p *Plan) any {
+	return struct {
+		Frozen bool `json:"frozen"`
+	}{p.NodePools.Frozen}
+}
 
 // buildSection includes the size that build groups return to only if they return. It has no effect while they stay
 // empty.

@@ -108,8 +108,8 @@ var table = []row{
 		off: work{300, "NVIDIA device plugin removed", ""}},
 	{name: "controller/serve", section: nodePoolsSection,
 		off: work{900, "Karpenter's controller running while its nodes are removed", "nodepools"}},
-	{name: "nodepools/freeze", section: nodePoolsSection,
-		on: work{300, "freeze of the NodePools before another version of Karpenter", "controller/release"}},
+	{name: FreezeStep, section: freezeSection,
+		on: work{300, "freeze of the NodePools that exist", ""}},
 	{name: "nodepools", section: nodePoolsSection,
 		on:   work{900, "NodePools and EC2NodeClasses", ""},
 		off:  work{5400, "NodePools drained and deleted", ""},
@@ -136,11 +136,13 @@ type entry struct {
 	when func(*builder) bool
 }
 
-// prepare is the order for karpenter_auth_mode. The checks that need the API server come second, before anything else
-// is changed. They are repeated when Karpenter is turned on. When it is turned off, name conflicts must not block
+// prepare is the order for karpenter_auth_mode. A freeze comes first, so that it does not depend on what is wrong
+// elsewhere, and reaches the NodePools before a version of Karpenter that may find that nodes differ from what it would
+// launch. The checks that need the API server come next, before anything else is changed. They are repeated when Karpenter is turned on. When it is turned off, name conflicts must not block
 // that; the check of the capacity runs instead, so that a refusal leaves everything unchanged.
 var prepare = []entry{
 	{"access", on, nil},
+	{FreezeStep, on, (*builder).freezes},
 	{"access/conflicts", on, func(b *builder) bool { return !b.turningOff() }},
 	{"nodegroups/fit", off, (*builder).turningOff},
 	{"network", on, nil},
@@ -154,14 +156,12 @@ var prepare = []entry{
 //
 // A controller finds what it needs: its rights, its queue and its CRDs come before it, and its pools after it. An older
 // version of Karpenter has the reverse order, so that the pools lose what it does not know before it comes, and the
-// newer version keeps its rights until it is gone. The CRDs do not go back. A freeze comes before a newer version, which
-// may find at once that nodes differ from what it would launch.
+// newer version keeps its rights until it is gone. The CRDs do not go back.
 var enable = []entry{
 	{"nodegroups/copy", on, (*builder).replacing},
 	{"infrastructure", on, (*builder).raises},
 	{"queue", on, (*builder).raises},
 	{"controller/crds", on, nil},
-	{"nodepools/freeze", on, func(b *builder) bool { return b.config.Freeze && b.changes() && b.raises() }},
 	{"controller/release", on, (*builder).raises},
 	{"controller/plugin", on, nil},
 	{"nodegroups/build", off, func(b *builder) bool { return !b.plan.Nodegroups.BuildEmpty }},
@@ -197,6 +197,11 @@ var abandon = []entry{
 	{"nodepools", gone, nil},
 	{"queue", gone, nil},
 	{"infrastructure", gone, nil},
+}
+
+// freezes reports whether the plan has the step of the freeze: if there is one, and from then on, to take it off.
+func (b *builder) freezes() bool {
+	return b.plan.Goal == GoalKarpenter && (b.plan.NodePools.Frozen || b.facts.Records.Applied[FreezeStep] != "")
 }
 
 func (b *builder) turningOff() bool { return b.plan.Goal != GoalKarpenter && b.facts.Records.WasOn }
@@ -259,10 +264,14 @@ func rowOf(name string) (row, bool) {
 // SetFingerprints sets the fingerprint of each step. A plan needs them if it is compared with what was applied, or stored.
 // They are a fifth of the time of a validation, so Build leaves them out.
 func (p *Plan) SetFingerprints() {
-	for i, s := range p.Steps {
-		if r, ok := rowOf(s.Name); ok {
-			p.Steps[i].Fingerprint = fingerprint(r.section(p))
-		}
+	for i := range p.Steps {
+		p.setFingerprint(i)
+	}
+}
+
+func (p *Plan) setFingerprint(step int) {
+	if r, ok := rowOf(p.Steps[step].Name); ok {
+		p.Steps[step].Fingerprint = fingerprint(r.section(p))
 	}
 }
 

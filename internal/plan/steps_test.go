@@ -61,7 +61,7 @@ func TestOrdersAreComplete(t *testing.T) {
 		for _, replaced := range [][]Replacement{nil, {{}}} {
 			for _, empty := range []bool{true, false} {
 				b := &builder{plan: Plan{Goal: GoalKarpenter, Nodegroups: Nodegroups{BuildEmpty: empty, Replaced: replaced}}}
-				b.config.Freeze = true
+				b.plan.NodePools.Frozen = true
 				for _, inForce := range []string{"", "1.0.0", "1.99.0"} { // of no version, an older and a newer one
 					b.target.Version, b.facts.Records = "1.10.0", Records{WasOn: inForce != "", Karpenter: KarpenterRecord{Version: inForce}}
 					seen := map[string]bool{}
@@ -163,7 +163,7 @@ func TestFingerprints(t *testing.T) {
 			Queue:          Queue{Present: true, Name: "q"},
 			Controller: Controller{CRDs: Release{Present: true, Version: "1"}, Release: Release{Present: true, Version: "1", Replicas: 2},
 				DevicePlugin: Object{"kind": "DaemonSet"}},
-			NodePools:  NodePools{Objects: []Object{{"kind": "NodePool"}}},
+			NodePools:  NodePools{Objects: []Object{{"kind": "NodePool"}}, Frozen: true},
 			Autoscaler: Autoscaler{State: AutoscalerOff},
 		}
 	}
@@ -193,7 +193,7 @@ func TestFingerprints(t *testing.T) {
 			"controller/crds controller/release"},
 		{"the device plugin", func(p *Plan) { p.Controller.DevicePlugin = nil }, "controller/plugin"},
 		{"the replicas", func(p *Plan) { p.Controller.Release.Replicas = 1 }, "controller/release"},
-		{"a pool", func(p *Plan) { p.NodePools.Objects[0]["spec"] = 1 }, "nodepools"},
+		{"a pool", func(p *Plan) { p.NodePools.Objects[0]["spec"] = map[string]any{"weight": 1} }, "nodepools"},
 		{"the hand-over", func(p *Plan) { p.Autoscaler.State = AutoscalerBaseline }, "autoscaler"},
 	} {
 		before, after := full(), full()

@@ -91,25 +91,27 @@ func image(r *plan.Release) map[string]any {
 	return r.Values["controller"].(map[string]any)["image"].(map[string]any)
 }
 
-// What a controller needs comes before it, and its pools after it; an older version has the reverse order.
+// What a controller needs comes before it, and its pools after it; an older version has the reverse order. A freeze comes
+// before both.
 func TestOrderOfAChangeOfVersion(t *testing.T) {
 	newer := []string{"infrastructure", "queue", "controller/crds", "controller/release", "nodepools"}
 	older := []string{"controller/crds", "nodepools", "controller/release", "queue", "infrastructure"}
+	frozen := func(order []string) []string { return append([]string{plan.FreezeStep}, order...) }
 	for _, c := range []struct {
 		version, freeze string
 		facts           plan.Facts
 		want            []string
 	}{
 		{"1.15.1", "false", running("1.10.0"), newer},
-		{"1.15.1", "true", running("1.10.0"), slices.Insert(slices.Clone(newer), 3, "nodepools/freeze")},
+		{"1.15.1", "true", running("1.10.0"), frozen(newer)},
 		{"1.10.0", "false", running("1.10.0"), newer},
-		{"1.10.0", "true", running("1.10.0"), newer},
-		{"1.10.0", "true", facts(), newer},
-		{"1.10.0", "true", running("1.15.1"), older},
+		{"1.10.0", "true", running("1.10.0"), frozen(newer)},
+		{"1.10.0", "true", facts(), frozen(newer)},
+		{"1.10.0", "true", running("1.15.1"), frozen(older)},
 	} {
 		var got []string
 		for _, step := range build(t, with(choosing(c.version), "karpenter_freeze", c.freeze), c.facts).Plan.Steps {
-			if step.Name == "nodepools/freeze" || slices.Contains(c.want, step.Name) {
+			if step.Name == plan.FreezeStep || slices.Contains(c.want, step.Name) {
 				got = append(got, step.Name)
 			}
 		}

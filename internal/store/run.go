@@ -29,6 +29,10 @@ type Run struct {
 	Goal     string           `json:"goal,omitempty"`
 	Problems []params.Problem `json:"problems,omitempty"`
 	Warnings []params.Problem `json:"warnings,omitempty"`
+	// Paused means that the iteration changes nothing.
+	Paused bool `json:"paused,omitempty"`
+	// Freeze is what karpenter_freeze asks for, or nil if that is not known.
+	Freeze *bool `json:"freeze,omitempty"`
 	// Effects are the changes to the pools.
 	Effects []plan.Effect `json:"effects,omitempty"`
 	Steps   []StepRecord  `json:"-"`

@@ -36,6 +36,9 @@ type Status struct {
 	Failure         *Failure         `json:"failure,omitempty"`
 	// Steps are the steps that a paused pass would run.
 	Steps []string `json:"steps,omitempty"`
+	// Brakes are the parameters whose brake is in force: karpenter_freeze if the freeze lies over all NodePools, paused if
+	// passes change nothing.
+	Brakes []string `json:"brakes,omitempty"`
 	// Effects has sentences about the changes to the pools and their nodes.
 	Effects []string `json:"effects,omitempty"`
 	Changed []string `json:"changed,omitempty"`
@@ -134,7 +137,11 @@ func (s *Status) cut() bool {
 // Digest returns a hash of validate's findings, which shows whether the status already has them if a pass has nothing
 // to do. steps are the names of the steps that a paused pass would run.
 func Digest(state outcome.State, run Run, steps []string) string {
-	return digestOf(canonical.JSON([]any{state, run.Goal, strings.Join(steps, " "), run.Problems, run.Warnings}))
+	findings := []any{state, run.Goal, strings.Join(steps, " "), run.Problems, run.Warnings}
+	if run.Paused || run.Freeze != nil && *run.Freeze {
+		findings = append(findings, run.Paused, run.Freeze)
+	}
+	return digestOf(canonical.JSON(findings))
 }
 
 // Reported returns the Digest of the findings in the status, or "" if there is no status.

@@ -3,6 +3,7 @@ package validate
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -12,6 +13,7 @@ import (
 // dryRun answers a dry run with the steps that a pass would take, and with the differences from the plan in force.
 func (v *Validate) dryRun(ctx context.Context, answer Answer, run store.Run, f finding) (Answer, error) {
 	answer.Outcome = outcome.PassDryRun
+	run.Warnings = slices.Concat(run.Warnings, f.records.FreezeAdvice(run.Freeze, f.Plan.Goal))
 	if len(run.Problems) > 0 {
 		return answer, v.Bus.DryRun(ctx, run, f.due, nil)
 	}
@@ -42,19 +44,26 @@ func (v *Validate) forget(ctx context.Context, answer Answer, run store.Run, rec
 	return v.report(ctx, answer, run)
 }
 
-// rejected reports the problems. A full pass still repairs the rack towards the last good plan, and every pass completes a
-// change of Karpenter's version that is under way.
+// rejected reports the problems. A full pass still repairs the rack towards the last good plan. Every pass completes a
+// change of Karpenter's version that is under way, and brings the freeze that the rack asks for.
 func (v *Validate) rejected(ctx context.Context, answer Answer, run store.Run, f finding, lease store.Lease) (Answer, error) {
 	answer.Outcome = outcome.PassRejected
 	r, err := v.repairs(ctx, run.Rack, f, lease.Full)
 	if err != nil {
 		return answer, err
 	}
-	// f.due has the rest of a change request that was valid when it was accepted.
-	answer.Steps = append(append(answer.Steps, f.due...), r.steps...)
+	// The rest of a change request that was valid when it was accepted is written too.
+	answer.Steps = append(answer.Steps, f.written(r.steps)...)
+	// As in keep, the records come first: if the pass stops before the plan is saved, the steps of the freeze are due with
+	// the plan as it was.
+	if r.freezes {
+		if err := v.Store.SaveRecords(ctx, run.Rack, r.records); err != nil {
+			return answer, err
+		}
+	}
 	// Only an event of this pass decides whether the steps skip the checks that protect running pods, and not one of the
 	// pass that made the plan.
-	if len(r.steps) > 0 && (r.takenBack || r.plan.Force != lease.Force) {
+	if len(r.steps) > 0 && (r.freezes || r.takenBack || r.plan.Force != lease.Force) {
 		r.plan.Force = lease.Force
 		if err := v.Store.SavePlan(ctx, r.plan); err != nil {
 			return answer, err
@@ -71,12 +80,16 @@ type repairs struct {
 	plan  *plan.Plan
 	steps []plan.Step
 	why   map[string]string
+	// freezes means that the plan has another freeze than the one in force. records are those of the rack with that plan.
+	freezes bool
+	records plan.Records
 	// takenBack means that the plan was made for a version of Karpenter that has failed, and is now for the one that came
 	// back.
 	takenBack bool
 }
 
-// repairs finds what a pass over a rejected rack does. It is not only for full passes if a change of Karpenter's version
+// repairs finds what a pass over a rejected rack does: every pass lays the freeze over the last good plan, or takes it off.
+// The rest is not only for full passes if a change of Karpenter's version
 // is under way, or the way back from one: nothing else would find out whether the new version works, or bring the old one
 // back.
 func (v *Validate) repairs(ctx context.Context, name string, f finding, full bool) (r repairs, err error) {
@@ -86,8 +99,16 @@ func (v *Validate) repairs(ctx context.Context, name string, f finding, full boo
 		return r, err
 	}
 	r.takenBack = r.plan.TakeBack(f.records.Karpenter.RolledBack)
-	if full || r.takenBack || r.plan.Changing(f.records.Applied) {
-		r.steps, r.why = v.due(ctx, r.plan, f.records, full)
+	r.freezes = f.freezes(r.plan)
+	r.records = f.records
+	if full || r.takenBack || r.plan.Changing(r.records.Applied) {
+		r.steps, r.why = v.due(ctx, r.plan, r.records, full)
+		return r, nil
+	}
+	for _, s := range r.plan.Due(r.records.Applied) {
+		if s.Name == plan.FreezeStep {
+			r.steps = []plan.Step{s}
+		}
 	}
 	return r, nil
 }

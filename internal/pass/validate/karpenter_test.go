@@ -215,7 +215,7 @@ func TestAPausedRackDoesNotChangeItsVersion(t *testing.T) {
 	if answer := s.validated(false); answer.Outcome != outcome.PassPaused {
 		t.Fatal(answer)
 	}
-	s.wrote(leaseItem, "DynamoDB.PutItem rack#demo run#000000000003")
+	s.wrote(leaseItem, "DynamoDB.PutItem rack#demo records", "DynamoDB.PutItem rack#demo run#000000000003")
 	s.write("paused=false")
 	s.applied(s.tries("1.12.1"), false)
 }

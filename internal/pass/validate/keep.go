@@ -50,6 +50,9 @@ func (f finding) accepted() plan.Records {
 	for _, step := range f.due {
 		delete(records.Applied, step.Name)
 	}
+	if !slices.ContainsFunc(f.Plan.Steps, func(s plan.Step) bool { return s.Name == plan.FreezeStep }) {
+		delete(records.Applied, plan.FreezeStep) // it ends with the NodePools
+	}
 	records.Warnings = maps.Clone(records.Warnings)
 	maps.DeleteFunc(records.Warnings, func(step string, _ []params.Problem) bool {
 		return !slices.ContainsFunc(f.Plan.Steps, func(s plan.Step) bool { return s.Name == step })

@@ -98,14 +98,15 @@ func (v *Validate) news(ctx context.Context, run store.Run, f finding, state out
 	}
 	would := store.Status{
 		Rack: run.Rack, State: state, Goal: run.Goal, Karpenter: f.records.InForce(),
-		Problems: run.Problems, Warnings: warnings(run, f.records), Steps: steps,
+		Problems: run.Problems, Warnings: warnings(run, f.records), Steps: steps, Brakes: f.records.Brakes(),
 	}
 	return v.unpublished(ctx, would)
 }
 
-// warnings returns the warnings of a report without steps: those of the parameters, and those of each step's last run.
+// warnings returns the warnings of a report without steps: those of the parameters, that of the freeze, and those of each
+// step's last run.
 func warnings(run store.Run, records plan.Records) []params.Problem {
-	all := slices.Clone(run.Warnings)
+	all := slices.Concat(run.Warnings, records.FreezeAdvice(run.Freeze, plan.Goal(run.Goal)))
 	for _, of := range records.Warnings {
 		all = append(all, of...)
 	}

@@ -123,6 +123,11 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	}
 	found.Plan.Force = lease.Force
 	run = found.in(run)
+	if found.records.Paused != in.records.Paused && !event.DryRun && !found.forgotten {
+		if err := v.Store.SaveRecords(ctx, run.Rack, found.records); err != nil {
+			return Answer{}, err
+		}
+	}
 	answer := Answer{Generation: lease.Requested, Steps: []plan.Step{}, Versions: run.Versions}
 	switch {
 	case event.DryRun:
@@ -174,6 +179,8 @@ type finding struct {
 	why map[string]string
 	// writing means that an accepted change request is not written to Parameter Store yet.
 	writing bool
+	// freeze is what karpenter_freeze asks for, or nil if its value was refused or not read.
+	freeze *bool
 	// forgotten means that only records are left of the rack, unknown that there is nothing at all.
 	forgotten, unknown bool
 }
@@ -181,6 +188,7 @@ type finding struct {
 // in returns the record of the iteration with the findings.
 func (f finding) in(run store.Run) store.Run {
 	run.Problems, run.Warnings, run.Goal, run.Effects = f.Problems, f.Warnings, string(f.Plan.Goal), f.Plan.Effects
+	run.Paused, run.Freeze = f.Config.Paused, f.freeze
 	return run
 }
 
@@ -215,13 +223,12 @@ func (v *Validate) find(ctx context.Context, run store.Run, in input, full, dry 
 	if f.Result, err = v.validate(ctx, run.Rack, tree, in); err != nil {
 		return f, err
 	}
+	f.brake(tree)
 	f.Plan.Generation = run.Generation
 	if f.Plan.Goal != plan.GoalNone && len(f.Problems) == 0 {
 		f.due, f.why = v.due(ctx, &f.Plan, f.records, full && !f.Config.Paused)
 	}
-	if f.writing {
-		f.due = append([]plan.Step{plan.ChangeStep}, f.due...)
-	}
+	f.due = f.written(f.due)
 	return f, err
 }
 

@@ -154,7 +154,7 @@ func TestPaused(t *testing.T) {
 	s := begin(t, auth, on, "paused=true")
 	answer := s.pass(true)
 	s.wants(answer, outcome.PassPaused, true, enable) // what a pass would do; the state machine runs none of it
-	s.wrote(leaseItem, listItem, "DynamoDB.PutItem rack#demo run#000000000001")
+	s.wrote(leaseItem, listItem, "DynamoDB.PutItem rack#demo records", "DynamoDB.PutItem rack#demo run#000000000001")
 	s.reported(outcome.StatePaused)
 	s.wants(s.pass(false), outcome.PassPaused, false, enable)
 	s.wrote(leaseItem)

@@ -24,11 +24,6 @@ const fewForSpot = 20
 // Advice returns warnings about valid manifests that often cause trouble. It checks the final pools, with overrides.
 func (c Compiled) Advice() []params.Problem {
 	var a findings
-	if c.config.Freeze && c.config.Enabled {
-		a.warn(origin{parameter: params.ParamFreeze}, "%s is true: Karpenter consolidates no nodes and replaces none after a change; it still "+
-			"replaces nodes that expire (karpenter_node_expiry), that EC2 interrupts, or that node repair finds unhealthy; write false when the "+
-			"freeze is over", params.ParamFreeze)
-	}
 	for _, d := range c.drafts {
 		switch {
 		case d.idle:
@@ -125,7 +120,7 @@ func (a *findings) budgets(d *draft) {
 	for i, budget := range objects(inner(d.spec(), "disruption")["budgets"]) {
 		nodes, _ := budget["nodes"].(string)
 		from := d.blame("disruption", "budgets", strconv.Itoa(i))
-		if from.parameter == params.ParamFreeze || nodes != "0" && nodes != "0%" || budget["schedule"] != nil || budget["reasons"] != nil {
+		if nodes != "0" && nodes != "0%" || budget["schedule"] != nil || budget["reasons"] != nil {
 			continue
 		}
 		a.warn(from, "a disruption budget of %s without a schedule never lets Karpenter consolidate or replace a node of its own accord", nodes)

@@ -18,7 +18,7 @@ import (
 // pool that is in the plan in force but not in the cluster, because no pass got as far, is created, or left out if the
 // new plan does not have it. The plan must have passed all checks.
 func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
-	was, is := byPool(before.NodePools.Objects), byPool(after.NodePools.Objects)
+	was, is := byPool(before.NodePools.Manifests()), byPool(after.NodePools.Manifests())
 	moved := reselected(before.Network, after.Network)
 	claims := claimsByPool(facts.NodeClaims)
 	both := maps.Clone(was)

@@ -70,6 +70,9 @@ func (c Compiled) Fingerprint() string {
 		all = append(all, d.object)
 	}
 	also := plan.Object{"applied": len(c.Objects()), "karpenter": c.api.Version, "values": c.config.ControllerValues}
+	if c.config.Freeze { // it is laid over them
+		also["freeze"] = true
+	}
 	sum := canonical.Hash(append(all, also))
 	return hex.EncodeToString(sum[:8])
 }

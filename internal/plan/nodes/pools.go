@@ -157,21 +157,7 @@ func (p pool) nodePool(config params.Config) *draft {
 	if p.Name == ownership.BuildPool {
 		d.set(p.from("name"), "true", "template", "metadata", "labels", ownership.LabelBuild)
 	}
-	if config.Freeze {
-		d.freeze()
-	}
 	return d
-}
-
-// freeze adds a budget of no nodes for all reasons. Karpenter keeps the most restrictive budget.
-func (d *draft) freeze() {
-	disruption := inner(d.spec(), "disruption")
-	if budgets, is := disruption["budgets"].([]any); is {
-		disruption["budgets"] = slices.Clip(budgets) // they may be the user's
-	} else if disruption["budgets"] != nil {
-		return // refused
-	}
-	d.add(origin{parameter: params.ParamFreeze}, map[string]any{"nodes": "0"}, "disruption", "budgets")
 }
 
 func (p pool) nodeClass(config params.Config) *draft {

@@ -27,7 +27,7 @@ type Step struct {
 	Now   func() time.Time
 }
 
-// partFreeze is the part of the step that only brings a freeze to the NodePools that exist.
+// partFreeze is the part of the step that only lays the freeze over the NodePools that exist, or takes it off them.
 const partFreeze = "freeze"
 
 // Run applies the plan's NodePools or removes them.
@@ -83,7 +83,7 @@ func (r *run) apply(ctx context.Context) error {
 			"Delete or rename them, or leave karpenter_enabled at false.", r.plan.Rack, strings.Join(contested, ", "))
 	}
 	var waiting []string
-	for _, object := range r.plan.NodePools.Objects {
+	for _, object := range r.plan.NodePools.Manifests() {
 		applied, err := r.client.Apply(ctx, r.plan.Rack, object)
 		if err != nil {
 			return err
@@ -102,34 +102,6 @@ func (r *run) apply(ctx context.Context) error {
 		return outcome.NotYet(poll, "%s", strings.Join(waiting, "; "))
 	}
 	return r.prune(ctx)
-}
-
-// freeze applies the NodePools that exist. A new pool has no nodes that could be replaced, and one of somebody else's is
-// rejected later. If a pool is no longer Ready, it waits once: the change of version counts the pools that were Ready.
-func (r *run) freeze(ctx context.Context) error {
-	var waiting []string
-	for _, object := range r.plan.NodePools.Objects {
-		live, err := r.client.GetLike(ctx, object)
-		if err != nil {
-			return err
-		}
-		if live == nil || live.GetKind() != k8s.NodePool.Name || k8s.Owned(live, r.plan.Rack) != nil {
-			continue
-		}
-		applied, err := r.client.Apply(ctx, r.plan.Rack, object)
-		if err != nil {
-			return err
-		}
-		r.note(applied)
-		was, _ := k8s.Ready(live)
-		if is, note := k8s.Ready(applied.Live); was && !is {
-			waiting = append(waiting, applied.Subject+": "+note)
-		}
-	}
-	if len(waiting) > 0 {
-		return outcome.NotYet(poll, "%s", strings.Join(waiting, "; "))
-	}
-	return nil
 }
 
 func (r *run) note(applied k8s.Applied) {

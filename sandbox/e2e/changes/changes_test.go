@@ -43,6 +43,12 @@ func TestSettings(t *testing.T) {
 	sandbox.Play(t, story.Settings)
 }
 
+// The freeze and the pause take effect while other parameters are wrong, and the status names what is in force.
+func TestBrakes(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Brakes)
+}
+
 // The status tells how far the nodes have followed a change and which pools are not Ready, and an event tells of the end.
 func TestRollout(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
