@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
@@ -76,6 +78,10 @@ func (in input) outlook() (seen outlook, paused bool, err error) {
 		Steps: []plan.Step{}, Sections: []sectionOfStep{}, Pools: []plan.Effect{},
 	}
 	if !seen.Accepted {
+		// The brakes take effect all the same.
+		if c := result.Config; !c.Paused && !c.HasRefused(params.ParamFreeze) && last.plan.Freeze(c.Freeze) {
+			seen.Steps = slices.DeleteFunc(last.plan.Due(last.records.Applied), func(s plan.Step) bool { return s.Name != plan.FreezeStep })
+		}
 		return seen, false, nil
 	}
 	seen.Steps, seen.Pools = append(seen.Steps, result.Plan.Due(last.records.Applied)...), append(seen.Pools, result.Plan.Effects...)
@@ -94,9 +100,10 @@ func (in input) outlook() (seen outlook, paused bool, err error) {
 func (o outlook) print(paused bool) {
 	tell(os.Stdout, o.answer)
 	switch {
-	case !o.Accepted:
+	case !o.Accepted && len(o.Steps) == 0:
 		fmt.Println("refused: a pass would change nothing")
-		return
+	case !o.Accepted:
+		fmt.Println("refused: a pass would only do this to what is in force")
 	case len(o.Steps) == 0:
 		fmt.Println("nothing to do")
 	case paused:

@@ -151,6 +151,9 @@ func show(s store.Status) {
 		fmt.Printf("  Karpenter %s", s.Karpenter)
 	}
 	fmt.Println()
+	for _, name := range s.Brakes {
+		fmt.Printf("brake    %s\n", name)
+	}
 	list := func(title string, problems []params.Problem) {
 		for _, p := range problems {
 			fmt.Printf("%s  %s\n", title, line(p))

@@ -141,7 +141,10 @@ var (
 			{Pool: "workload", Nodes: 12, Ready: true, Outdated: 3, Since: "2026-11-21T05:50:00Z"},
 		},
 	}
-	paused = store.Status{Rack: "prod", State: outcome.StatePaused, Generation: 10, Time: "2026-11-21T05:00:00Z", Steps: []string{"nodepools"}}
+	paused = store.Status{
+		Rack: "prod", State: outcome.StatePaused, Generation: 10, Time: "2026-11-21T05:00:00Z", Steps: []string{"nodepools"},
+		Brakes: []string{"karpenter_freeze", "paused"},
+	}
 )
 
 func TestStatus(t *testing.T) {
@@ -164,7 +167,8 @@ and 2 more, complete in the rack's records
 		{"failed nobody knows where", statusText(t, unplaced),
 			"Failed  generation 9  2026-11-21T04:00:00Z  0.0 s\nfailure  ABORTED: somebody stopped the execution\n         Nothing is lost.\n",
 			"sawhorse: rack prod is Failed\n", 1},
-		{"paused", statusText(t, paused), "Paused  generation 10  2026-11-21T05:00:00Z  0.0 s\ndue      nodepools\n", "", 0},
+		{"paused", statusText(t, paused),
+			"Paused  generation 10  2026-11-21T05:00:00Z  0.0 s\nbrake    karpenter_freeze\nbrake    paused\ndue      nodepools\n", "", 0},
 		{"degraded", statusText(t, degradedPools), `Degraded  generation 11  2026-11-21T06:00:00Z  0.0 s
 pool     gpu  0 nodes, not Ready since 2026-11-21T05:58:00Z: EC2NodeClass/gpu: SubnetsReady=False
 pool     workload  12 nodes, 3 outdated since 2026-11-21T05:50:00Z

@@ -52,3 +52,34 @@ func holds(raw []byte, path []string) bool {
 	}
 	return true
 }
+
+// AppliedSpec returns the fields of an object's spec that Sawhorse has applied, with their present values. An apply of them
+// changes nothing, and an apply that leaves one out removes it. A list is whole.
+func AppliedSpec(object *unstructured.Unstructured) map[string]any {
+	for _, entry := range object.GetManagedFields() {
+		if entry.Manager != ownership.FieldManager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.FieldsV1 == nil {
+			continue
+		}
+		applied, _ := only(object.DeepCopy().Object, entry.FieldsV1.Raw).(map[string]any)
+		if spec, is := applied["spec"].(map[string]any); is {
+			return spec
+		}
+	}
+	return map[string]any{}
+}
+
+// only returns the part of a value that is in a set of fields.
+func only(value any, raw []byte) any {
+	object, is := value.(map[string]any)
+	var fields map[string]json.RawMessage
+	if !is || json.Unmarshal(raw, &fields) != nil || len(fields) == 0 {
+		return value
+	}
+	part := map[string]any{}
+	for name, inner := range fields {
+		if field, is := strings.CutPrefix(name, "f:"); is && object[field] != nil {
+			part[field] = only(object[field], inner)
+		}
+	}
+	return part
+}

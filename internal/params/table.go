@@ -267,7 +267,7 @@ var Table = []Param{
 		set:         setter(boolean, func(c *Config) *bool { return &c.Enabled })},
 	{Name: ParamFreeze, Section: SectionController, Default: "false", Value: boolValue,
 		Description: "true adds a disruption budget of 0 nodes to every pool, so that Karpenter consolidates and replaces no node; " +
-			"expiry, interruptions and node repair go on.",
+			"expiry, interruptions and node repair go on. It takes effect also while other parameters are wrong.",
 		set: setter(boolean, func(c *Config) *bool { return &c.Freeze })},
 	{
 		Name: "karpenter_image_repository", Section: SectionRack, Absent: "the chart's",
@@ -332,7 +332,7 @@ var Table = []Param{
 		Description: "true runs the NVIDIA device plugin on GPU nodes while Karpenter is on.",
 		set:         setter(boolean, func(c *Config) *bool { return &c.NVIDIADevicePlugin })},
 	{Name: ParamPaused, Section: SectionRack, Default: "false", Value: boolValue,
-		Description: "true lets passes plan and report, and change nothing.",
+		Description: "true lets passes plan and report, and change nothing, also while other parameters are wrong.",
 		set:         setter(boolean, func(c *Config) *bool { return &c.Paused })},
 	{
 		Name: securityGroupIDs, Section: SectionRack, Absent: "discovered from the cluster and its node groups",

@@ -69,6 +69,17 @@ func (e Event) current() Event {
 	return e
 }
 
+// missed reports whether the pass failed before it came to a step.
+func (e Event) missed(step string) bool {
+	at, failed := slices.Index(e.Steps, step), slices.Index(e.Steps, e.Step)
+	return e.Outcome == outcome.PassFailed && failed >= 0 && failed < at
+}
+
+// changed reports whether a step has changed anything, in any of the iterations that are reported together.
+func changed(run store.Run, step string) bool {
+	return slices.ContainsFunc(run.Steps, func(s store.StepRecord) bool { return s.Step == step && len(s.Changes) > 0 })
+}
+
 // Run reports one iteration. It may be repeated: the event is then sent again.
 func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 	event = event.current()
@@ -117,6 +128,9 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, told st
 	records, err := r.Store.Records(ctx, event.Rack)
 	if err != nil {
 		return err
+	}
+	if event.missed(nodePoolsStep) && !changed(run, nodePoolsStep) {
+		run.Effects = nil // nothing was done to the pools
 	}
 	run.Order(event.Steps)
 	run.Recall(records)

@@ -28,17 +28,12 @@ func (r *run) freeze(ctx context.Context) error {
 			equality.Semantic.DeepEqual(budgets(live.Object), wanted) {
 			continue
 		}
-		applied, err := r.client.Apply(ctx, r.plan.Rack, r.rebudgeted(live, wanted))
-		if k8s.IsConflict(err) {
-			return outcome.NotYet(poll, "%v", err) // the object was written between our read and our write
-		}
+		note, err := r.rebudget(ctx, live, wanted)
 		if err != nil {
 			return err
 		}
-		r.note(applied)
-		was, _ := k8s.Ready(live)
-		if is, note := k8s.Ready(applied.Live); was && !is {
-			waiting = append(waiting, applied.Subject+": "+note)
+		if note != "" {
+			waiting = append(waiting, note)
 		}
 	}
 	if len(waiting) > 0 {
@@ -47,18 +42,34 @@ func (r *run) freeze(ctx context.Context) error {
 	return nil
 }
 
+// rebudget writes a live NodePool with other budgets. It returns what to wait for if the pool was Ready and is not any more.
+func (r *run) rebudget(ctx context.Context, live *unstructured.Unstructured, budgets []any) (note string, err error) {
+	applied, err := r.client.Apply(ctx, r.plan.Rack, r.rebudgeted(live, budgets))
+	if k8s.IsConflict(err) {
+		return "", outcome.NotYet(poll, "%v", err) // the object was written between our read and our write
+	}
+	if err != nil {
+		return "", err
+	}
+	r.note(applied)
+	was, _ := k8s.Ready(live)
+	if is, why := k8s.Ready(applied.Live); was && !is {
+		note = applied.Subject + ": " + why
+	}
+	return note, nil
+}
+
 // budgets returns the budgets of a NodePool. They are nil if it has none of its own.
 func budgets(pool plan.Object) []any {
 	all, _, _ := unstructured.NestedSlice(pool, "spec", "disruption", "budgets")
 	return all
 }
 
-// rebudgeted returns a manifest of a live NodePool with other budgets. It has all fields of the spec, because a
-// server-side apply removes those that it leaves out; when the step applies the plan, those that are not in the plan are
-// left to others again. With the version of the object, what somebody writes meanwhile is not set back.
+// rebudgeted returns the manifest that Sawhorse has applied for a live NodePool, with other budgets. With the version of the
+// object, what somebody writes meanwhile is not set back.
 func (r *run) rebudgeted(live *unstructured.Unstructured, budgets []any) plan.Object {
-	spec, _, _ := unstructured.NestedMap(live.Object, "spec")
-	disruption, _, _ := unstructured.NestedMap(spec, "disruption")
+	spec := k8s.AppliedSpec(live)
+	disruption, _ := spec["disruption"].(map[string]any)
 	if disruption == nil {
 		disruption = map[string]any{}
 	}

@@ -130,43 +130,6 @@ func (s *scene) condition(o object, status, message string) {
 		"lastTransitionTime": "2026-01-02T03:04:05Z", "observedGeneration": s.Get(o).GetGeneration()}}})
 }
 
-// Before another version of Karpenter, a freeze reaches the pools that exist. Nothing else is applied yet.
-func TestFreezeBeforeAnotherVersion(t *testing.T) {
-	frozen := func(name string) object {
-		made := pool(name, "demo", "100")
-		made["spec"].(object)["disruption"] = object{"consolidateAfter": "30s", "budgets": []any{object{"nodes": "0"}}}
-		return made
-	}
-	classes := []object{class("new", "demo"), class("theirs", "demo"), class("workload", "demo")}
-	s := begin(t, append(classes, frozen("new"), frozen("theirs"), frozen("workload"))...)
-	theirs, mine := pool("theirs", "", "1"), pool("workload", "demo", "100")
-	s.Create(theirs)
-	s.Create(mine)
-	s.ready(mine)
-	before := s.Get(theirs).GetResourceVersion()
-	freeze := func() outcome.Progress {
-		progress, err := s.step.Run(context.Background(), s.plan, partFreeze)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return progress
-	}
-	if progress := freeze(); progress.Wait == 0 || len(progress.Changes) != 1 || progress.Changes[0].Subject != "NodePool/workload" {
-		t.Errorf("%+v", progress)
-	}
-	budgets, _, _ := unstructured.NestedSlice(s.Get(mine).Object, "spec", "disruption", "budgets")
-	if len(budgets) != 1 || budgets[0].(map[string]any)["nodes"] != "0" {
-		t.Errorf("budgets %v", budgets)
-	}
-	if s.Get(class("new", "demo")) != nil || s.Get(pool("new", "demo", "1")) != nil || s.Get(theirs).GetResourceVersion() != before {
-		t.Error("something else was applied")
-	}
-	t.Log("it waits only once for a pool that may have become unfit")
-	if progress := freeze(); progress.Wait != 0 || len(progress.Changes) > 0 {
-		t.Errorf("%+v", progress)
-	}
-}
-
 func TestApply(t *testing.T) {
 	wclass, wpool, gclass, gpool := class("workload", "demo"), pool("workload", "demo", "100"), class("gpu", "demo"),
 		pool("gpu", "demo", "8")

@@ -1,0 +1,125 @@
+package nodepools
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+)
+
+// budgeted returns a NodePool of the rack with budgets of so many nodes.
+func budgeted(name, cpu string, nodes ...any) object {
+	made := pool(name, "demo", cpu)
+	disruption := object{"consolidateAfter": "30s"}
+	var budgets []any
+	for _, n := range nodes {
+		budgets = append(budgets, object{"nodes": n})
+	}
+	if budgets != nil {
+		disruption["budgets"] = budgets
+	}
+	made["spec"].(object)["disruption"] = disruption
+	return made
+}
+
+// freeze runs the part of the step and returns what it changed.
+func (s *scene) freeze() (progress outcome.Progress, changed string) {
+	s.Helper()
+	progress, err := s.step.Run(context.Background(), s.plan, partFreeze)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, change := range progress.Changes {
+		changed += change.Subject + " "
+	}
+	return progress, changed
+}
+
+// has checks the budgets of a live NodePool, its CPU limit and its weight.
+func (s *scene) has(name, want string) {
+	s.Helper()
+	spec, _, _ := unstructured.NestedMap(s.Get(pool(name, "demo", "")).Object, "spec")
+	var nodes []any
+	for _, budget := range budgets(object{"spec": spec}) {
+		nodes = append(nodes, budget.(map[string]any)["nodes"])
+	}
+	if got := fmt.Sprintf("%v %v %v", nodes, spec["limits"].(map[string]any)["cpu"], spec["weight"]); got != want {
+		s.Errorf("NodePool %s has %s, want %s", name, got, want)
+	}
+}
+
+// A freeze reaches the NodePools that exist, and is taken off them. Nothing else of the plan is applied, and what others
+// have set stays.
+func TestFreeze(t *testing.T) {
+	classes := []object{class("build", "demo"), class("new", "demo"), class("theirs", "demo"), class("workload", "demo")}
+	live, build := budgeted("workload", "100", "10%"), budgeted("build", "8")
+	s := begin(t, append(classes[:1:1], classes[3], build, live)...)
+	s.waits("", "created EC2NodeClass/build", "created EC2NodeClass/workload", "created NodePool/build", "created NodePool/workload")
+	s.ready(live)
+	s.Change(live, func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(o.Object, int64(7), "spec", "weight")
+	})
+	s.ready(live)
+	theirs := pool("theirs", "", "1")
+	s.Create(theirs)
+	before := s.Get(theirs).GetResourceVersion()
+
+	s.plan.NodePools.Objects = append(classes, build, budgeted("new", "8"), budgeted("theirs", "8"), budgeted("workload", "200", "10%"))
+	s.plan.NodePools.Frozen = true
+	progress, changed := s.freeze()
+	if changed != "NodePool/build NodePool/workload " || progress.Wait == 0 || len(progress.Incidents) > 0 {
+		t.Errorf("changed %q, %+v", changed, progress)
+	}
+	s.has("workload", "[10% 0] 100 7")
+	s.has("build", "[0] 8 <nil>")
+	if s.Get(class("new", "demo")) != nil || s.Get(pool("new", "demo", "1")) != nil || s.Get(theirs).GetResourceVersion() != before {
+		t.Error("something else was applied")
+	}
+	t.Log("it waits only once for a pool that may have become unfit")
+	if progress, changed := s.freeze(); changed != "" || progress.Wait != 0 {
+		t.Errorf("changed %q, %+v", changed, progress)
+	}
+
+	t.Log("the plan finds nothing to change of a frozen pool, and the freeze is taken off without a trace, by the plan or alone")
+	s.Remove(theirs)
+	s.plan.NodePools.Objects = append(classes[:1:1], classes[3], build, budgeted("workload", "200", "10%"))
+	for _, part := range []string{partFreeze, ""} {
+		s.plan.NodePools.Frozen = true
+		if part == "" {
+			s.freeze()
+		}
+		s.run(map[string][]string{partFreeze: {"updated NodePool/workload"}}[part]...) // its CPU limit
+		s.has("workload", "[10% 0] 200 7")
+		s.plan.NodePools.Frozen = false
+		if _, err := s.step.Run(context.Background(), s.plan, part); err != nil {
+			t.Fatal(err)
+		}
+		s.has("workload", "[10%] 200 7")
+		s.has("build", "[10%] 8 <nil>")
+	}
+}
+
+// Somebody writes a NodePool between the read and the write of the step: the step tries again, and sets nothing back.
+func TestFreezeOfAPoolThatIsWritten(t *testing.T) {
+	live := budgeted("workload", "100", "10%")
+	s := begin(t, live)
+	s.run("created NodePool/workload")
+	read := s.Get(live)
+	s.Change(live, func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(o.Object, "300", "spec", "limits", "cpu")
+	})
+	client, err := s.step.Connect(context.Background(), s.plan.Cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{Step: s.step, plan: s.plan, client: client}
+	if _, err := r.rebudget(context.Background(), read, []any{map[string]any{"nodes": "0"}}); err == nil {
+		t.Error("an older version was written")
+	} else if progress, err := r.progress.Until(err); err != nil || progress.Wait == 0 {
+		t.Errorf("%+v, %v", progress, err)
+	}
+	s.has("workload", "[10%] 300 <nil>")
+}
