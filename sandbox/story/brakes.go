@@ -8,7 +8,7 @@ func Brakes(t *Teller) {
 	const (
 		budgets = `kubectl get nodepools -o json | python3 -c 'import json,sys
 for p in json.load(sys.stdin)["items"]: print(p["metadata"]["name"], *[b["nodes"] for b in p["spec"]["disruption"]["budgets"]], end="; ")'`
-		free, frozen = "build 10%; workload 10%; ", "build 0; workload 10% 0; "
+		free, frozen = "build 10%; workload 10%;", "build 0; workload 10% 0;"
 		limit        = "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu}'"
 		brakes       = status + ` | python3 -c 'import json,sys; print(*json.load(sys.stdin).get("brakes", []))'`
 		wrong        = status + ` | python3 -c 'import json,sys; print(*[p["parameter"] for p in json.load(sys.stdin).get("problems", [])])'`
