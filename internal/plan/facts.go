@@ -132,6 +132,8 @@ type Records struct {
 	WasOn bool `json:"wasOn,omitempty"`
 	// Credentials is "podidentity" or "irsa". Once made, the choice is kept.
 	Credentials string `json:"credentials,omitempty"`
+	// HadBuildRole means that build nodes have had a role of their own since Karpenter was turned on.
+	HadBuildRole bool `json:"hadBuildRole,omitempty"`
 	// CNIIndependent means that the roles of nodes in the last accepted plan lack the policy of the CNI.
 	CNIIndependent bool `json:"cniIndependent,omitempty"`
 	// Checked identifies the pool manifests that passed the checks. The same manifests are not checked again.

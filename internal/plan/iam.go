@@ -8,7 +8,6 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
-	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // nodePolicies are the AWS managed policies of every node role, beside that of the CNI.
@@ -27,6 +26,8 @@ type Infrastructure struct {
 	Nodes      Role `json:"nodes"`
 	// BuildNodes is the role of build nodes if they have one of their own, and else nil.
 	BuildNodes *Role `json:"buildNodes,omitempty"`
+	// Retired is the name of a role that nodes had in an earlier plan, or empty. It is removed once no node has it.
+	Retired string `json:"retired,omitempty"`
 	// PodIdentity selects EKS Pod Identity for the controller's credentials. Otherwise the controller uses IRSA with
 	// the cluster's OIDC provider.
 	PodIdentity bool `json:"podIdentity,omitempty"`
@@ -81,8 +82,8 @@ type identity struct {
 	// NodePolicies are the ARNs of the policies attached to the node role, MinimalPolicies those that every node needs.
 	NodePolicies    []string `json:"nodePolicies"`
 	MinimalPolicies []string `json:"minimalPolicies"`
-	// BuildNodeRole is the name of the role of build nodes, or empty if the pool for builds never has it. BuildOwnRole means
-	// that it has it, and not only had it before.
+	// BuildNodeRole is the name of the role of build nodes, or empty if they never had one of their own. BuildOwnRole means
+	// that they have it now.
 	BuildNodeRole string `json:"buildNodeRole"`
 	BuildOwnRole  bool   `json:"buildOwnRole"`
 	// SharedNetworks has the ARNs of the chosen subnets and security groups that another account owns. The controller's
@@ -100,11 +101,11 @@ func (b *builder) infrastructure() {
 		PodIdentity:    b.podIdentity(),
 		CNIIndependent: b.config.Enabled && b.cniIndependent(),
 		SharedNetworks: b.sharedNetworks(),
-		BuildOwnRole:   b.config.BuildMinimalRole,
 		Tags:           b.tags(),
 	}
-	if b.config.BuildNodes && (b.config.BuildMinimalRole || b.hadBuildRole()) {
-		in.BuildNodeRole = ownership.BuildNodeRole(b.config.Rack)
+	wants := b.config.BuildNodes && b.config.BuildMinimalRole
+	if wants || b.facts.Records.WasOn && b.facts.Records.HadBuildRole {
+		in.BuildNodeRole, in.BuildOwnRole = ownership.BuildNodeRole(b.config.Rack), wants
 	}
 	in.MinimalPolicies = b.nodePolicies()
 	in.NodePolicies = slices.Concat(in.MinimalPolicies, b.config.NodePolicyARNs)
@@ -131,12 +132,6 @@ func (b *builder) infrastructure() {
 				"run `aws iam add-client-id-to-open-id-connect-provider --client-id %s --open-id-connect-provider-arn %s`",
 			b.config.ClusterName, ownership.OIDCClient, ownership.OIDCClient, OIDCProviderARN(b.plan.Cluster))
 	}
-}
-
-// hadBuildRole reports whether build nodes had a role of their own in the last accepted plan. Karpenter then still launches
-// them with it until its pool is changed.
-func (b *builder) hadBuildRole() bool {
-	return b.facts.Records.WasOn && b.facts.Records.Params[params.ParamBuildRole] == "true"
 }
 
 // nodePolicies returns the ARNs of the AWS managed policies of a node role.
@@ -244,7 +239,8 @@ func (k karpenter) infrastructure(c Cluster, in identity, queue string) Infrastr
 	return made
 }
 
-// buildNodes adds the role of build nodes, and lets Karpenter pass it.
+// buildNodes adds the role of build nodes, or has it removed. Karpenter may pass it in both cases: it launches build nodes
+// with it until their pool has been changed.
 func (in identity) buildNodes(c Cluster, made *Infrastructure) {
 	if in.BuildNodeRole == "" {
 		return
@@ -256,6 +252,7 @@ func (in identity) buildNodes(c Cluster, made *Infrastructure) {
 			"iam:PassedToService": []string{"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}}},
 	})
 	if !in.BuildOwnRole {
+		made.Retired = role.Name
 		return
 	}
 	role.Description = "Build nodes that Karpenter launches for EKS cluster " + c.Name

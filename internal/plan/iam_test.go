@@ -93,28 +93,29 @@ func TestTheRoleOfBuildNodesIsMinimal(t *testing.T) {
 	}
 }
 
-// Without it, nothing of it is in the plan: the step removes the role once no node has it. Karpenter may pass the role
-// until the pool has the other one.
+// Once it is not asked for any more, the step removes the role when no node has it. Karpenter may pass the role until then:
+// its pool is changed later in the pass.
 func TestTheRoleOfBuildNodesEnds(t *testing.T) {
-	plans := func(written texts, f plan.Facts) (role, passed bool) {
-		made := build(t, written, f).Plan.Infrastructure
-		return made.BuildNodes != nil, made.Controller.Policies["build-nodes"] != ""
-	}
-	after := facts()
-	after.Records = plan.Records{Goal: plan.GoalKarpenter, WasOn: true, Params: with(builds, "build_node_minimal_role_enabled", "true")}
+	had := facts()
+	had.Records = plan.Records{Goal: plan.GoalKarpenter, WasOn: true, HadBuildRole: true}
+	off := had
+	off.Records.WasOn = false
+	own := with(builds, "build_node_minimal_role_enabled", "true")
 	for what, c := range map[string]struct {
-		written      texts
-		facts        plan.Facts
-		role, passed bool
+		written               texts
+		facts                 plan.Facts
+		role, passed, retired bool
 	}{
-		"never":              {builds, facts(), false, false},
-		"without build pool": {with(on, "build_node_minimal_role_enabled", "true"), facts(), false, false},
-		"on":                 {with(builds, "build_node_minimal_role_enabled", "true"), after, true, true},
-		"turned off":         {builds, after, false, true},
-		"the pool ends":      {on, after, false, false},
+		"never":                    {builds, facts(), false, false, false},
+		"without build pool":       {with(on, "build_node_minimal_role_enabled", "true"), facts(), false, false, false},
+		"on":                       {own, had, true, true, false},
+		"turned off":               {builds, had, false, true, true},
+		"the pool ends":            {with(on, "build_node_minimal_role_enabled", "true"), had, false, true, true},
+		"before Karpenter was off": {builds, off, false, false, false},
 	} {
-		if role, passed := plans(c.written, c.facts); role != c.role || passed != c.passed {
-			t.Errorf("%s: role %v, passed %v", what, role, passed)
+		made := build(t, c.written, c.facts).Plan.Infrastructure
+		if (made.BuildNodes != nil) != c.role || (made.Controller.Policies["build-nodes"] != "") != c.passed || (made.Retired != "") != c.retired {
+			t.Errorf("%s: role %v, policies %v, retired %q", what, made.BuildNodes, made.Controller.Policies["build-nodes"], made.Retired)
 		}
 	}
 }

@@ -298,7 +298,8 @@ func (r *Report) finish(ctx context.Context, name string, run store.Run, records
 	if p.Cluster.Gone {
 		return r.Store.End(ctx, name, p.Cluster.ARN)
 	}
-	records.WasOn, records.Credentials, records.CNIIndependent, records.Warnings = false, "", false, nil
+	records.WasOn, records.Credentials, records.Warnings = false, "", nil
+	records.CNIIndependent, records.HadBuildRole = false, false
 	return r.Store.SaveRecords(ctx, name, records)
 }
 

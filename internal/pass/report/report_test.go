@@ -439,7 +439,8 @@ func TestTheEndOfARemoval(t *testing.T) {
 		s.must(s.store.SavePlan(t.Context(), &plan.Plan{
 			Format: plan.Format, Rack: "demo", Goal: c.goal, Steps: []plan.Step{{Name: "queue", Fingerprint: "1"}},
 		}))
-		s.must(s.store.SaveRecords(t.Context(), "demo", plan.Records{WasOn: true, Credentials: "irsa", Goal: c.goal, Applied: c.applied}))
+		s.must(s.store.SaveRecords(t.Context(), "demo", plan.Records{
+			WasOn: true, Credentials: "irsa", CNIIndependent: true, HadBuildRole: true, Goal: c.goal, Applied: c.applied}))
 		e := event(c.outcome)
 		if c.outcome == "Failed" {
 			e.Error = "StepFailed"
@@ -447,7 +448,8 @@ func TestTheEndOfARemoval(t *testing.T) {
 		s.run(e)
 		records, err := s.store.Records(t.Context(), "demo")
 		s.must(err)
-		if records.WasOn != c.left || (records.Credentials == "irsa") != c.left || len(records.Applied) != len(c.applied) {
+		if records.WasOn != c.left || (records.Credentials == "irsa") != c.left || records.CNIIndependent != c.left ||
+			records.HadBuildRole != c.left || len(records.Applied) != len(c.applied) {
 			t.Errorf("%s: %+v", c.what, records)
 		}
 	}

@@ -68,3 +68,20 @@ func TestTheCNIIsNotObservedBeforeKarpenterIsOn(t *testing.T) {
 		t.Error("nodes do without the CNI's policy")
 	}
 }
+
+// The role of build nodes is removed by a pass that may come long after the one that stopped using it, so the records have
+// it.
+func TestTheRoleOfBuildNodesIsRemembered(t *testing.T) {
+	s := begin(t, auth, on, "build_node_enabled=true", "build_node_minimal_role_enabled=true")
+	s.pass(false)
+	if !s.records().HadBuildRole {
+		t.Error("the records do not have it")
+	}
+	for range 2 {
+		s.write("build_node_minimal_role_enabled=false")
+		s.pass(false)
+		if p, err := s.store.Plan(t.Context(), "demo"); err != nil || p.Infrastructure.Retired != "demo-karpenter-build-nodes" {
+			t.Fatalf("%+v, %v", p.Infrastructure, err)
+		}
+	}
+}

@@ -40,6 +40,7 @@ func (f finding) accepted() plan.Records {
 		if failed := records.Karpenter.RolledBack; failed != nil && failed.Version != f.Config.KarpenterVersion {
 			records.Karpenter.RolledBack = nil
 		}
+		records.HadBuildRole = records.HadBuildRole || f.Plan.Infrastructure.BuildNodes != nil
 		records.CNIIndependent = f.Plan.Infrastructure.CNIIndependent
 		records.Credentials = "irsa"
 		if f.Plan.Infrastructure.PodIdentity {

@@ -17,11 +17,14 @@ import (
 // buildOutput is the output with the ARN of the role of build nodes.
 const buildOutput = "karpenter_build_node_role_arn"
 
-// buildNodes creates or repairs the role of build nodes and its access entry, if the plan has one, and else removes what
-// an earlier plan had. It returns when the entry was created.
+// buildNodes creates or repairs the role of build nodes and its access entry, or removes what an earlier plan had. It
+// returns when the entry was created.
 func (i *Step) buildNodes(ctx context.Context, p *plan.Plan, progress *outcome.Progress) (*time.Time, error) {
+	if retired := p.Infrastructure.Retired; retired != "" {
+		return nil, i.retire(ctx, p, retired, progress)
+	}
 	if p.Infrastructure.BuildNodes == nil {
-		return nil, i.retire(ctx, p, ownership.BuildNodeRole(p.Rack), progress)
+		return nil, nil
 	}
 	role, err := i.role(ctx, p, wantedRole{*p.Infrastructure.BuildNodes, i.NodeBoundary}, progress)
 	if err != nil {

@@ -24,6 +24,13 @@ func minimal() *plan.Plan {
 	return p
 }
 
+// retiring returns a plan whose build nodes had a role of their own before.
+func retiring() *plan.Plan {
+	p := wanted(true, true)
+	p.Infrastructure.Retired = buildName
+	return p
+}
+
 // The role of build nodes is made with the nodes' boundary, without further policies, and may join the cluster.
 func TestBuildNodesGetARole(t *testing.T) {
 	cloud, i := begin()
@@ -57,7 +64,7 @@ func TestTheRoleOfBuildNodesStaysUntilNoNodeHasIt(t *testing.T) {
 	cloud.IAM.Profiles["demo_1"] = &awsfake.Profile{Path: "/karpenter/eu-central-1/demo/x/", Role: buildName}
 	cloud.IAM.Profiles["demo_2"] = &awsfake.Profile{Path: "/karpenter/eu-central-1/demo/y/", Role: nodesName}
 	for range 2 {
-		progress, changes := run(t, i, wanted(true, true))
+		progress, changes := run(t, i, retiring())
 		if changes != "" || progress.Wait > 0 || progress.Outputs[buildOutput] != buildARN || len(progress.Warnings) != 1 ||
 			!strings.Contains(progress.Warnings[0].Message, buildName+" is kept until no node has it any more") {
 			t.Fatalf("%s %+v", changes, progress)
@@ -67,12 +74,12 @@ func TestTheRoleOfBuildNodesStaysUntilNoNodeHasIt(t *testing.T) {
 		t.Fatalf("%+v, entries %v", role, cloud.EKS.Entries)
 	}
 	delete(cloud.IAM.Profiles, "demo_1")
-	progress, changes := run(t, i, wanted(true, true))
+	progress, changes := run(t, i, retiring())
 	if changes != "deleted access entry of role "+buildName+", deleted role "+buildName || progress.Outputs[buildOutput] != "" ||
 		len(progress.Warnings) > 0 {
 		t.Errorf("%s %+v", changes, progress)
 	}
-	unchanged(t, cloud, i, wanted(true, true))
+	unchanged(t, cloud, i, retiring())
 }
 
 // Karpenter may have made a profile for a new role that IAM does not return yet. If the deletion then finds the role in
@@ -81,16 +88,16 @@ func TestANewRoleOfBuildNodesStays(t *testing.T) {
 	cloud, i := begin()
 	complete(t, cloud, i, minimal())
 	cloud.IAM.Roles[buildName].CreateDate = new(cloud.Now())
-	if progress, changes := run(t, i, wanted(true, true)); changes != "" || len(progress.Warnings) != 1 {
+	if progress, changes := run(t, i, retiring()); changes != "" || len(progress.Warnings) != 1 {
 		t.Errorf("%s %+v", changes, progress)
 	}
 	cloud.Pass(time.Hour)
 	cloud.IAM.Profiles["elsewhere"] = &awsfake.Profile{Path: "/", Role: buildName}
-	if progress, _ := run(t, i, wanted(true, true)); progress.Wait > 0 || len(progress.Warnings) != 1 || cloud.IAM.Roles[buildName] == nil {
+	if progress, _ := run(t, i, retiring()); progress.Wait > 0 || len(progress.Warnings) != 1 || cloud.IAM.Roles[buildName] == nil {
 		t.Errorf("%+v", progress)
 	}
 	delete(cloud.IAM.Profiles, "elsewhere")
-	if _, changes := run(t, i, wanted(true, true)); changes != "deleted role "+buildName {
+	if _, changes := run(t, i, retiring()); changes != "deleted role "+buildName {
 		t.Error(changes)
 	}
 }
@@ -110,7 +117,7 @@ func TestTheRoleOfBuildNodesGoesWithKarpenter(t *testing.T) {
 	}
 	cloud, i := begin()
 	cloud.IAM.Roles[buildName] = &awsfake.Role{}
-	complete(t, cloud, i, wanted(true, true))
+	complete(t, cloud, i, retiring())
 	complete(t, cloud, i, wanted(false, true))
 	if cloud.IAM.Roles[buildName] == nil {
 		t.Error("the role of others is gone")

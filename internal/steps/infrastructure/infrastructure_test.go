@@ -103,7 +103,7 @@ func TestCreatesOnceAndRemovesAll(t *testing.T) {
 		if associated := len(cloud.EKS.Associations) == 1; associated != podIdentity {
 			t.Errorf("pod identity %v: associations %v", podIdentity, cloud.EKS.Associations)
 		}
-		want := map[string]string{"karpenter_role_arn": controllerARN, "karpenter_node_role_arn": nodesARN, buildOutput: ""}
+		want := map[string]string{"karpenter_role_arn": controllerARN, "karpenter_node_role_arn": nodesARN}
 		if !maps.Equal(progress.Outputs, want) {
 			t.Errorf("outputs %v", progress.Outputs)
 		}
