@@ -33,11 +33,15 @@ func TestAudit(t *testing.T) {
 		{away, clean, none, 3, "NOT LOOKED AT: govulncheck: fetching vulnerabilities: no such host"},
 		{goes, skipped, none, 3, "NOT LOOKED AT: 1 of 1 packages; not found on PyPI"},
 		{goes, "echo ERROR: no connection >&2; exit 1", none, 3, "NOT LOOKED AT: ERROR: no connection"},
+		{goes, "", none, 3, "NOT LOOKED AT: error: [Errno 2]"}, // pip-audit could not be installed
 		{goes, clean, noneOfThemSay, 3, "package-lock.json: NOT LOOKED AT: npm error audit endpoint returned an error"},
 		{away, bad, noneOfThemSay, 1, "a 1: PYSEC-1"},
 	} {
 		bin := t.TempDir()
 		for name, does := range map[string]string{"go": c.golang, "pip-audit": c.pip, "npm": c.npm} {
+			if does == "" {
+				continue
+			}
 			if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+does+"\n"), 0o755); err != nil {
 				t.Fatal(err)
 			}
