@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // ChartValue says whether a writer of karpenter_controller_config may set a value of the controller's chart. Charts have
@@ -149,21 +150,29 @@ func (v ChartValue) flaws(value any) []flaw {
 // FindChartValue returns the chart value at a path. judged is false for an object that only leads to values, and for a
 // value of which nobody has said whether it may be set.
 func FindChartValue(path []string) (value ChartValue, judged bool) {
-	i := slices.IndexFunc(ChartValues, func(v ChartValue) bool { return v.Path == joined(path) })
-	if i < 0 {
-		return ChartValue{}, false
-	}
-	return ChartValues[i], true
+	value, judged = byPath()[joined(path)]
+	return value, judged && value.Path != ""
 }
 
 // MaySet reports whether a path is that of a value that may be set, or leads to one.
 func MaySet(path []string) bool {
-	at := joined(path)
-	return slices.ContainsFunc(ChartValues, func(v ChartValue) bool {
-		rest, is := strings.CutPrefix(v.Path, at)
-		return is && v.Refused == "" && (rest == "" || rest[0] == '.')
-	})
+	value, there := byPath()[joined(path)]
+	return there && value.Refused == ""
 }
+
+// byPath has ChartValues by their paths. The objects that lead to values that may be set have no path of their own.
+var byPath = sync.OnceValue(func() map[string]ChartValue {
+	all := map[string]ChartValue{}
+	for _, value := range ChartValues {
+		all[value.Path] = value
+		for i, r := range value.Path {
+			if r == '.' && value.Refused == "" {
+				all[value.Path[:i]] = ChartValue{}
+			}
+		}
+	}
+	return all
+})
 
 // joined returns a path as ChartValues have it, and none of theirs if a name in it has a dot: none of the chart's has.
 func joined(path []string) string {

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
 	"github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
@@ -16,20 +19,55 @@ import (
 // that are fine.
 type dice struct {
 	*rand.Rand
-	// charts are the default values of the charts of all versions, in one.
+	// chart has the default values of the charts of all versions.
 	chart map[string]any
+	// fields are the fields of NodePools and EC2NodeClasses of all versions by their paths in karpenter_config, each with a
+	// value of its kind.
+	fields map[string]any
 }
 
 func newDice(seed uint64) dice {
-	d := dice{rand.New(rand.NewPCG(seed, seed)), map[string]any{}}
+	d := dice{rand.New(rand.NewPCG(seed, seed)), map[string]any{}, map[string]any{}}
 	for _, release := range karpenter.All() {
 		values, err := release.Values()
 		if err != nil {
 			panic(err)
 		}
 		overlay(d.chart, values)
+		definitions, err := release.CRDs()
+		if err != nil {
+			panic(err)
+		}
+		for name, section := range map[string]string{"nodepools.karpenter.sh": "nodePool", "ec2nodeclasses.karpenter.k8s.aws": "ec2NodeClass"} {
+			var definition apiextensionsv1.CustomResourceDefinition
+			if err := yaml.Unmarshal(definitions[name], &definition); err != nil {
+				panic(err)
+			}
+			collect(d.fields, section, definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"])
+		}
 	}
+	maps.Copy(d.fields, fine)
 	return d
+}
+
+// collect adds the fields of a schema. A list stands for itself: its elements are drawn.
+func collect(fields map[string]any, path string, schema apiextensionsv1.JSONSchemaProps) {
+	for name, field := range schema.Properties {
+		at := path + "." + name
+		switch field.Type {
+		case "object":
+			fields[at] = map[string]any{}
+			collect(fields, at, field)
+		case "array":
+			fields[at] = []any{}
+		case "boolean":
+			fields[at] = true
+		case "integer":
+			fields[at] = 1
+		default:
+			fields[at] = "x"
+		}
+	}
 }
 
 func overlay(all, values map[string]any) {
@@ -185,33 +223,50 @@ func set(values map[string]any, path []string, value any) {
 		}
 		values = inner
 	}
-	values[path[len(path)-1]] = value
+	values[path[len(path)-1]] = copied(value)
 }
 
-// fields are fields of a NodePool and an EC2NodeClass, each with a value that is fine.
-var fields = map[string]any{
+// copied returns a value that later ones can be set into.
+func copied(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		all := map[string]any{}
+		for name, inner := range v {
+			all[name] = copied(inner)
+		}
+		return all
+	case []any:
+		all := make([]any, len(v))
+		for i, inner := range v {
+			all[i] = copied(inner)
+		}
+		return all
+	}
+	return value
+}
+
+// fine are values of karpenter_config that are good as they are.
+var fine = map[string]any{
 	"nodePool.weight": 10, "nodePool.limits.cpu": "50", "nodePool.disruption.consolidateAfter": "1m",
-	"nodePool.template.spec.expireAfter":     "24h",
-	"nodePool.template.metadata.labels.team": "web", "nodePool.template.spec.nodeClassRef": nil, "nodePool.template.spec.taints": []any{},
-	"nodePool.template.spec.terminationGracePeriod": "1h", "nodePool.replicas": nil, "nodePool.template.spec.startupTaints": []any{},
-	"ec2NodeClass.role": nil, "ec2NodeClass.instanceProfile": nil, "ec2NodeClass.subnetSelectorTerms": nil, "ec2NodeClass.tags.team": "web",
-	"ec2NodeClass.securityGroupSelectorTerms": nil, "ec2NodeClass.userData": "#!/bin/sh\necho", "ec2NodeClass.detailedMonitoring": true,
-	"ec2NodeClass.metadataOptions.httpPutResponseHopLimit": 2, "ec2NodeClass.kubelet.maxPods": 50, "ec2NodeClass.context": nil,
-	"ec2NodeClass.associatePublicIPAddress": false, "ec2NodeClass.capacityReservationSelectorTerms": nil,
+	"nodePool.template.spec.expireAfter": "24h", "nodePool.template.metadata.labels.team": "web", "metadata.name": "x",
+	"nodePool.template.spec.terminationGracePeriod": "1h", "ec2NodeClass.tags.team": "web", "ec2NodeClass.userData": "#!/bin/sh\necho",
+	"ec2NodeClass.metadataOptions.httpPutResponseHopLimit": 2, "ec2NodeClass.kubelet.maxPods": 50,
 	"ec2NodeClass.instanceStorePolicy": "RAID0",
-	"ec2NodeClass.blockDeviceMappings": []any{}, "metadata.name": nil,
 }
 
 // override draws sections of the workload pool's objects.
 func (d dice) override(many bool) map[string]any {
 	config := map[string]any{}
 	for range 1 + d.IntN(3) {
-		field := one(d, slices.Sorted(maps.Keys(fields)))
-		value := fields[field]
+		field := one(d, slices.Sorted(maps.Keys(fine)))
+		if many {
+			field = one(d, slices.Sorted(maps.Keys(d.fields)))
+		}
+		value := d.fields[field]
 		if many && d.chance(2) {
 			value = one(d, hostile)
 		}
-		if value != nil {
+		if many || field != "metadata.name" {
 			set(config, strings.Split(field, "."), value)
 		}
 	}
@@ -223,10 +278,10 @@ func (d dice) pools(many bool) any {
 	pools := []any{}
 	for i := range d.IntN(3) {
 		pool := map[string]any{"name": fmt.Sprint("pool", i)}
-		fine := map[string]any{"labels": "a=b", "dedicated": true, "disk": 30, "taints": "a=b:NoSchedule", "weight": 5}
+		some := map[string]any{"labels": "a=b", "dedicated": true, "disk": 30, "taints": "a=b:NoSchedule", "weight": 5}
 		for range d.IntN(3) {
-			field := one(d, slices.Sorted(maps.Keys(fine)))
-			pool[field] = fine[field]
+			field := one(d, slices.Sorted(maps.Keys(some)))
+			pool[field] = some[field]
 		}
 		if many && d.chance(2) {
 			pool[one(d, []string{"role", "labels", "name", "taints", "subnetSelectorTerms", "instance_families"})] = one(d, hostile)

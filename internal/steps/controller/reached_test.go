@@ -93,8 +93,12 @@ func nodesReach(p plan.Plan) string {
 			}
 			continue
 		}
+		role := ownership.NodeRole("demo")
+		if name == "build" && spec["role"] == ownership.BuildNodeRole("demo") { // build_node_minimal_role_enabled
+			role = ownership.BuildNodeRole("demo")
+		}
 		for field, want := range map[string]any{
-			"role": ownership.NodeRole("demo"), "instanceProfile": nil,
+			"role": role, "instanceProfile": nil,
 			"subnetSelectorTerms": []any{discovery}, "securityGroupSelectorTerms": []any{discovery},
 		} {
 			if !same(spec[field], want) {
