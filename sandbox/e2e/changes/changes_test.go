@@ -49,6 +49,12 @@ func TestBrakes(t *testing.T) {
 	sandbox.Play(t, story.Brakes)
 }
 
+// What is set and unset within seconds, while AWS's replicas show the state before, is never left behind.
+func TestTakenBack(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.TakenBack)
+}
+
 // The status tells how far the nodes have followed a change and which pools are not Ready, and an event tells of the end.
 func TestRollout(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
