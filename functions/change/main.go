@@ -11,7 +11,7 @@ import (
 
 func main() {
 	handler.StartStep("change", func(env handler.Env) (outcome.StepFunc, error) {
-		step := &change.Step{SSM: ssm.NewFromConfig(env.AWS), Store: env.Store, Paths: env.Paths}
+		step := &change.Step{SSM: ssm.NewFromConfig(env.AWS), Store: env.Store, Paths: env.Paths, Now: env.Now}
 		return step.Run, nil
 	})
 }

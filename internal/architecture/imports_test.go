@@ -23,12 +23,13 @@ var mayImport = map[string][]string{
 	"internal/canonical":  nil,
 	"internal/plan":       {"internal/canonical", "internal/karpenter", "internal/ownership", "internal/params"},
 	"internal/plan/nodes": {"internal/canonical", "internal/karpenter", "internal/ownership", "internal/params", "internal/plan"},
+	"internal/resource":   {"internal/canonical", "internal/outcome"},
 	"internal/validation": {"internal/params", "internal/plan", "internal/plan/nodes"},
 
 	// AWS, the cluster and the table.
 	"internal/observe":  {"internal/k8s", "internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
 	"internal/k8s":      {"internal/outcome", "internal/ownership", "internal/plan", "internal/readonly"},
-	"internal/store":    {"internal/canonical", "internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
+	"internal/store":    {"internal/canonical", "internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/resource"},
 	"internal/register": {"internal/outcome", "internal/ownership", "internal/params", "internal/store"},
 	"internal/doctor":   {"internal/ownership", "internal/params", "internal/plan", "internal/validation"},
 	"internal/doctor/observe": {
@@ -110,7 +111,7 @@ var mayImport = map[string][]string{
 	"internal/k8s/k8stest": {"internal/k8s", "internal/ownership", "internal/plan"},
 }
 
-var stepMayUse = []string{"internal/outcome", "internal/ownership", "internal/params", "internal/plan"}
+var stepMayUse = []string{"internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/resource"}
 
 // functionsAlsoUse has the packages that a function wires besides its own step.
 var functionsAlsoUse = map[string][]string{
@@ -125,8 +126,8 @@ var functionsAlsoUse = map[string][]string{
 // testsAlsoUse has the packages that the _test.go files of every package may import.
 var testsAlsoUse = []string{
 	"events", "internal/awsfake", "internal/k8s", "internal/k8s/k8sfake", "internal/k8s/k8stest", "internal/karpenter", "internal/metrics",
-	"internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/plan/nodes", "internal/readonly", "internal/store",
-	"internal/validation", "statemachine",
+	"internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/plan/nodes", "internal/readonly",
+	"internal/resource", "internal/store", "internal/validation", "statemachine",
 }
 
 // owners has the only packages that may import an external library, by the beginning of the library's path: libraries that

@@ -28,7 +28,13 @@ func (e *EKS) entry(call string, cluster, principal *string) (*Entry, error) {
 			Message: new("The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP]"),
 		}
 	}
-	if entry := e.Entries[*principal]; entry != nil {
+	entry := e.Entries[*principal]
+	if reads("." + call) {
+		entry = e.pastEntries.shown(e.Calls, *principal, entry)
+	} else {
+		e.pastEntries.wrote(e.Calls, *principal, entry.copied())
+	}
+	if entry != nil {
 		return entry, nil
 	}
 	return nil, &types.ResourceNotFoundException{}
@@ -151,8 +157,16 @@ func (e *EKS) ListPodIdentityAssociations(_ context.Context, in *eks.ListPodIden
 		return nil, err
 	}
 	out := &eks.ListPodIdentityAssociationsOutput{}
-	for id, a := range e.Associations {
-		if *a.Namespace == *in.Namespace && *a.ServiceAccount == *in.ServiceAccount {
+	ids := map[string]bool{}
+	for id := range e.Associations {
+		ids[id] = true
+	}
+	for id := range e.pastAssociations {
+		ids[id] = true
+	}
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		a := e.pastAssociations.shown(e.Calls, id, e.Associations[id])
+		if a != nil && *a.Namespace == *in.Namespace && *a.ServiceAccount == *in.ServiceAccount {
 			out.Associations = append(out.Associations, types.PodIdentityAssociationSummary{AssociationId: &id})
 		}
 	}
@@ -163,7 +177,13 @@ func (e *EKS) association(call string, cluster, id *string) (*types.PodIdentityA
 	if err := e.known(call, cluster, value(id)); err != nil {
 		return nil, err
 	}
-	if a := e.Associations[value(id)]; a != nil {
+	a := e.Associations[value(id)]
+	if reads("." + call) {
+		a = e.pastAssociations.shown(e.Calls, value(id), a)
+	} else {
+		e.pastAssociations.wrote(e.Calls, value(id), copiedAssociation(a))
+	}
+	if a != nil {
 		return a, nil
 	}
 	return nil, &types.ResourceNotFoundException{}
@@ -194,6 +214,7 @@ func (e *EKS) CreatePodIdentityAssociation(_ context.Context, in *eks.CreatePodI
 	}
 	e.serial++
 	id := fmt.Sprintf("a-%d", e.serial)
+	e.pastAssociations.wrote(e.Calls, id, nil)
 	e.Associations[id] = &types.PodIdentityAssociation{AssociationId: &id, AssociationArn: new(associationARN(id)), Namespace: in.Namespace,
 		ServiceAccount: in.ServiceAccount, RoleArn: in.RoleArn, Tags: maps.Clone(in.Tags), CreatedAt: new(e.Now())}
 	return &eks.CreatePodIdentityAssociationOutput{Association: e.Associations[id]}, nil
@@ -235,14 +256,16 @@ func (e *EKS) TagResource(_ context.Context, in *eks.TagResourceInput, _ ...func
 	if err := e.call("EKS.TagResource", *in.ResourceArn); err != nil {
 		return nil, err
 	}
-	for _, entry := range e.Entries {
+	for principal, entry := range e.Entries {
 		if value(entry.AccessEntryArn) == *in.ResourceArn {
+			e.pastEntries.wrote(e.Calls, principal, entry.copied())
 			entry.Tags = with(entry.Tags, in.Tags)
 			return &eks.TagResourceOutput{}, nil
 		}
 	}
-	for _, a := range e.Associations {
+	for id, a := range e.Associations {
 		if value(a.AssociationArn) == *in.ResourceArn {
+			e.pastAssociations.wrote(e.Calls, id, copiedAssociation(a))
 			a.Tags = with(a.Tags, in.Tags)
 			return &eks.TagResourceOutput{}, nil
 		}

@@ -5,6 +5,7 @@ package awsfake
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,6 +51,10 @@ type Calls struct {
 	failAt int
 	err    error
 	now    time.Time
+	// random draws age, which is how old the state is that the reads of the last call show; below zero until it is drawn.
+	// The pages of one list come from one replica.
+	random *rand.Rand
+	age    time.Duration
 	// Lag is how far AWS lags behind its own writes.
 	Lag Lag
 	// Refused is the error of every call that writes, as of a client that refuses to write; nil lets them through.
@@ -76,6 +81,13 @@ func (c *Calls) Made() []string { return slices.Clone(c.all) }
 // Writes returns the calls that change something.
 func (c *Calls) Writes() []string {
 	return slices.DeleteFunc(c.Made(), reads)
+}
+
+// Changes returns the calls that change something, without those that record what is written (package resource).
+func (c *Calls) Changes() []string {
+	return slices.DeleteFunc(c.Writes(), func(call string) bool {
+		return strings.HasPrefix(call, "DynamoDB.") && strings.Contains(call, " written#")
+	})
 }
 
 // reads reports whether a call only reads: "IAM.GetRole".
@@ -109,7 +121,11 @@ func (c *Calls) call(name, subject string) error {
 		return c.Refused
 	}
 	c.now = c.now.Add(time.Second)
-	c.all = append(c.all, strings.TrimSpace(name+" "+subject))
+	call := strings.TrimSpace(name + " " + subject)
+	if len(c.all) == 0 || c.all[len(c.all)-1] != call {
+		c.age = -1
+	}
+	c.all = append(c.all, call)
 	if c.failAt == len(c.all) {
 		return c.err
 	}

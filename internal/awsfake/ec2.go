@@ -24,6 +24,8 @@ type EC2 struct {
 	// Instances holds instances by id. Delay is how many descriptions show a terminated one as shutting down.
 	Instances map[string]*Instance
 	Delay     int
+
+	past past[map[string]string]
 }
 
 // VPC is the VPC of the cluster.
@@ -36,7 +38,7 @@ func newEC2(calls *Calls) *EC2 {
 		Calls: calls, TemplateGroups: map[string][]string{}, Tags: map[string]map[string]string{
 			"subnet-a": {}, "subnet-b": {}, "sg-cluster": {},
 		},
-		Instances: map[string]*Instance{}, Delay: 1,
+		Instances: map[string]*Instance{}, Delay: 1, past: past[map[string]string]{},
 	}
 }
 
@@ -48,7 +50,8 @@ func (e *EC2) DescribeTags(_ context.Context, in *ec2.DescribeTagsInput, _ ...fu
 	var all []types.TagDescription
 	for _, id := range slices.Sorted(maps.Keys(e.Tags)) {
 		kind := map[bool]string{true: "subnet", false: "security-group"}[strings.HasPrefix(id, "subnet-")]
-		for key, text := range e.Tags[id] {
+		tags := e.Tags[id]
+		for key, text := range *e.past.shown(e.Calls, id, &tags) {
 			have := map[string][]string{"key": {key}, "resource-type": {kind}}
 			if fit(in.Filters, func(name string) []string { return have[name] }) {
 				all = append(all, types.TagDescription{ResourceId: new(id), Key: new(key), Value: new(text)})
@@ -67,6 +70,7 @@ func (e *EC2) CreateTags(_ context.Context, in *ec2.CreateTagsInput, _ ...func(*
 		if e.Tags[id] == nil {
 			return nil, missing(id)
 		}
+		e.past.wrote(e.Calls, id, new(maps.Clone(e.Tags[id])))
 		for _, t := range in.Tags {
 			e.Tags[id][*t.Key] = *t.Value
 		}
@@ -80,6 +84,7 @@ func (e *EC2) DeleteTags(_ context.Context, in *ec2.DeleteTagsInput, _ ...func(*
 		return nil, err
 	}
 	for _, id := range in.Resources {
+		e.past.wrote(e.Calls, id, new(maps.Clone(e.Tags[id])))
 		for _, t := range in.Tags {
 			if t.Value == nil || e.Tags[id][*t.Key] == *t.Value {
 				delete(e.Tags[id], *t.Key)

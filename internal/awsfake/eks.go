@@ -32,7 +32,10 @@ type EKS struct {
 	serial   int
 	roles    *IAM
 	// ended holds the deleted access entries, by principal ARN.
-	ended map[string]gone[Entry]
+	ended            map[string]gone[Entry]
+	pastEntries      past[Entry]
+	pastAssociations past[types.PodIdentityAssociation]
+	pastGroups       past[types.Nodegroup]
 }
 
 func newEKS(calls *Calls, roles *IAM) *EKS {
@@ -40,6 +43,7 @@ func newEKS(calls *Calls, roles *IAM) *EKS {
 		Calls: calls, roles: roles, Delay: 1, looks: map[string]int{},
 		Groups: map[string]*types.Nodegroup{}, Addons: map[string]types.AddonStatus{}, Entries: map[string]*Entry{},
 		Associations: map[string]*types.PodIdentityAssociation{}, ended: map[string]gone[Entry]{},
+		pastEntries: past[Entry]{}, pastAssociations: past[types.PodIdentityAssociation]{}, pastGroups: past[types.Nodegroup]{},
 		Cluster: &types.Cluster{
 			Name: new("demo"), Arn: new(ClusterARN), Status: types.ClusterStatusActive, Version: new("1.35"),
 			Identity:           &types.Identity{Oidc: &types.OIDC{Issuer: new("https://oidc.example/id/ABC")}},
@@ -122,7 +126,7 @@ func (e *EKS) DescribeNodegroup(_ context.Context, in *eks.DescribeNodegroupInpu
 	if err := e.known("DescribeNodegroup", in.ClusterName, *in.NodegroupName); err != nil {
 		return nil, err
 	}
-	group := e.settle(*in.NodegroupName)
+	group := e.pastGroups.shown(e.Calls, *in.NodegroupName, e.settle(*in.NodegroupName))
 	if group == nil {
 		return nil, &types.ResourceNotFoundException{}
 	}
@@ -141,6 +145,7 @@ func (e *EKS) UpdateNodegroupConfig(_ context.Context, in *eks.UpdateNodegroupCo
 	if group.Status != types.NodegroupStatusActive {
 		return nil, &types.ResourceInUseException{}
 	}
+	e.pastGroups.wrote(e.Calls, *in.NodegroupName, copiedGroup(group))
 	if s := in.ScalingConfig; s != nil {
 		if *s.MaxSize < 1 || *s.MinSize > *s.DesiredSize || *s.DesiredSize > *s.MaxSize {
 			return nil, &types.InvalidParameterException{Message: new("desired must lie between min and max, max be 1 or more")}

@@ -26,9 +26,13 @@ type Events struct {
 	Full bool
 	// Refuse is the message with which every target and event is refused. If it is empty, none is refused.
 	Refuse string
+
+	past past[Rule]
 }
 
-func newEvents(calls *Calls) *Events { return &Events{Calls: calls, Rules: map[string]*Rule{}} }
+func newEvents(calls *Calls) *Events {
+	return &Events{Calls: calls, Rules: map[string]*Rule{}, past: past[Rule]{}}
+}
 
 // RuleARN returns the ARN of a rule.
 func RuleARN(name string) string { return "arn:aws:events:" + Region + ":" + Account + ":rule/" + name }
@@ -38,7 +42,14 @@ func (e *Events) rule(call, id string) (*Rule, error) {
 	if err := e.call("Events."+call, id); err != nil {
 		return nil, err
 	}
-	if rule := e.Rules[strings.TrimPrefix(id, RuleARN(""))]; rule != nil {
+	name := strings.TrimPrefix(id, RuleARN(""))
+	rule := e.Rules[name]
+	if reads("." + call) {
+		rule = e.past.shown(e.Calls, name, rule)
+	} else {
+		e.past.wrote(e.Calls, name, rule.copied())
+	}
+	if rule != nil {
 		return rule, nil
 	}
 	return nil, &types.ResourceNotFoundException{}
@@ -55,7 +66,7 @@ func (e *Events) DescribeRule(_ context.Context, in *eventbridge.DescribeRuleInp
 	}, nil
 }
 
-// PutRule accepts tags only for a new rule.
+// PutRule ignores the tags of an existing rule, as EventBridge does.
 func (e *Events) PutRule(_ context.Context, in *eventbridge.PutRuleInput,
 	_ ...func(*eventbridge.Options)) (*eventbridge.PutRuleOutput, error) {
 	rule, err := e.rule("PutRule", *in.Name)
@@ -68,8 +79,6 @@ func (e *Events) PutRule(_ context.Context, in *eventbridge.PutRuleInput,
 	if rule == nil {
 		rule = &Rule{Tags: in.Tags}
 		e.Rules[*in.Name] = rule
-	} else if len(in.Tags) > 0 {
-		return nil, refuse("ValidationException", "tags of an existing rule")
 	}
 	rule.Pattern, rule.State = *in.EventPattern, in.State
 	return &eventbridge.PutRuleOutput{RuleArn: new(RuleARN(*in.Name))}, nil

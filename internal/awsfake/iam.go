@@ -34,12 +34,13 @@ type IAM struct {
 	Missing map[string]bool
 
 	deleted map[string]gone[Role]
+	past    past[Role]
 }
 
 func newIAM(calls *Calls) *IAM {
 	return &IAM{
 		Calls: calls, Roles: map[string]*Role{}, Providers: map[string][]string{}, Profiles: map[string]*Profile{},
-		deleted: map[string]gone[Role]{},
+		deleted: map[string]gone[Role]{}, past: past[Role]{},
 	}
 }
 
@@ -53,6 +54,11 @@ func (i *IAM) role(call string, name *string) (*Role, error) {
 	role := i.Roles[value(name)]
 	early := role != nil && call != "CreateRole" && i.lags(role.CreateDate, i.Lag.Roles)
 	reads := strings.HasPrefix(call, "Get") || strings.HasPrefix(call, "List")
+	if reads {
+		role = i.past.shown(i.Calls, value(name), role)
+	} else {
+		i.past.wrote(i.Calls, value(name), role.copied())
+	}
 	if last := i.deleted[value(name)]; role == nil && last.was != nil && reads && i.lags(&last.at, i.Lag.Deleted) {
 		return last.was, nil
 	}

@@ -22,6 +22,10 @@ type Lag struct {
 	// Queues is how long all calls except CreateQueue do not find a new queue. Dying is how long a deleted queue still
 	// answers.
 	Queues, Dying time.Duration
+	// Replicas is how old the state of a resource may be that a read shows. Each read is answered by a replica of its own,
+	// whose age is drawn from Seed, so that a read may be older than the one before it.
+	Replicas time.Duration
+	Seed     uint64
 	// Parameters is how long Parameter Store returns the state before a write.
 	Parameters time.Duration
 }

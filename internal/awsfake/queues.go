@@ -22,10 +22,11 @@ type SQS struct {
 	*Calls
 	Queues  map[string]*Queue
 	deleted map[string]gone[Queue]
+	past    past[Queue]
 }
 
 func newSQS(calls *Calls) *SQS {
-	return &SQS{Calls: calls, Queues: map[string]*Queue{}, deleted: map[string]gone[Queue]{}}
+	return &SQS{Calls: calls, Queues: map[string]*Queue{}, deleted: map[string]gone[Queue]{}, past: past[Queue]{}}
 }
 
 // QueueURL returns the URL of a queue.
@@ -38,6 +39,11 @@ func (s *SQS) queue(call, url string) (*Queue, error) {
 		return nil, err
 	}
 	queue := s.Queues[url]
+	if reads("." + call) {
+		queue = s.past.shown(s.Calls, url, queue)
+	} else {
+		s.past.wrote(s.Calls, url, queue.copied())
+	}
 	if last := s.deleted[url]; queue == nil && s.lags(&last.at, s.Lag.Dying) {
 		return last.was, nil
 	}

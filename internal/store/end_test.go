@@ -7,6 +7,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
 // End deletes the rack's own claim and no other. If any call fails, a second try gives the same result.
@@ -63,10 +64,12 @@ func TestForgetWhatIsPublished(t *testing.T) {
 	cloud := awsfake.New()
 	p := Published{SSM: cloud.SSM, Paths: ownership.Paths{Prefix: "/sawhorse"}}
 	must(t, p.WriteStatus(t.Context(), "demo", "{}"))
-	must(t, p.WriteOutputs(t.Context(), "demo", map[string]string{"a": "1", "b": "2"}))
+	writing(t, cloud, func(w *resource.Writer) error {
+		return p.WriteOutputs(t.Context(), w, "demo", map[string]string{"a": "1", "b": "2"})
+	})
 	must(t, p.WriteStatus(t.Context(), "other", "{}"))
 	for range 2 {
-		must(t, p.Forget(t.Context(), "demo"))
+		writing(t, cloud, func(w *resource.Writer) error { return p.Forget(t.Context(), w, "demo") })
 		if len(cloud.SSM.Values) != 1 || cloud.SSM.Values["/sawhorse/racks/other/status"] != "{}" {
 			t.Errorf("left: %v", cloud.SSM.Values)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
 // ParameterWriter is the part of SSM's API that status and outputs need. Nothing is written under params/.
@@ -71,42 +72,49 @@ func (s *Store) Outputs(ctx context.Context, rack string) (map[string]string, er
 }
 
 // WriteOutputs sets the given outputs. An empty value removes an output. Other outputs stay.
-func (p Published) WriteOutputs(ctx context.Context, rack string, wanted map[string]string) error {
+func (p Published) WriteOutputs(ctx context.Context, w *resource.Writer, rack string, wanted map[string]string) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	folder := p.Paths.Outputs(rack)
-	live, err := ReadTree(ctx, p.SSM, folder)
+	live, err := ReadTree(ctx, p.SSM, p.Paths.Outputs(rack))
 	if err != nil {
 		return err
 	}
+	return p.writeOutputs(ctx, w, rack, live, wanted)
+}
+
+// aspectOutputs is the path of the outputs, by name, in the record of what was written.
+const aspectOutputs = "outputs/"
+
+func (p Published) writeOutputs(ctx context.Context, w *resource.Writer, rack string, live Tree, wanted map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		place := folder + "/" + name
-		switch have, exists := live.Values[name]; {
-		case wanted[name] == "" && exists:
-			if err := p.delete(ctx, place); err != nil {
-				return err
-			}
-		case wanted[name] != "" && have != wanted[name]:
-			if err := p.write(ctx, place, wanted[name], "Made by Sawhorse"); err != nil {
-				return err
-			}
+		place := p.Paths.Outputs(rack) + "/" + name
+		do := func(ctx context.Context) error { return p.write(ctx, place, wanted[name], "Made by Sawhorse") }
+		if wanted[name] == "" {
+			do = func(ctx context.Context) error { return p.delete(ctx, place) }
+		}
+		write := resource.Write{Aspect: aspectOutputs + name, Read: live.Values[name], Value: wanted[name], Do: do}
+		if err := w.Write(ctx, write); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 // Forget deletes a rack's status and outputs.
-func (p Published) Forget(ctx context.Context, rack string) error {
+func (p Published) Forget(ctx context.Context, w *resource.Writer, rack string) error {
 	live, err := ReadTree(ctx, p.SSM, p.Paths.Outputs(rack))
 	if err != nil {
 		return err
 	}
 	gone := map[string]string{}
+	for _, name := range w.Unseen(aspectOutputs) {
+		gone[name] = ""
+	}
 	for name := range live.Values {
 		gone[name] = ""
 	}
-	if err := p.WriteOutputs(ctx, rack, gone); err != nil {
+	if err := p.writeOutputs(ctx, w, rack, live, gone); err != nil {
 		return err
 	}
 	return p.delete(ctx, p.Paths.Status(rack))

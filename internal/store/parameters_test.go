@@ -15,6 +15,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
 // The times of the parameters show whether a tree was read after a write. Events have times to the second.
@@ -152,8 +153,8 @@ func TestOutputs(t *testing.T) {
 	write := func(wanted map[string]string, writes ...string) {
 		t.Helper()
 		cloud.Forget()
-		must(t, p.WriteOutputs(t.Context(), "demo", wanted))
-		if got := strings.ReplaceAll(strings.Join(cloud.Writes(), "; "), "/sawhorse/racks/demo/outputs/",
+		writing(t, cloud, func(w *resource.Writer) error { return p.WriteOutputs(t.Context(), w, "demo", wanted) })
+		if got := strings.ReplaceAll(strings.Join(cloud.Changes(), "; "), "/sawhorse/racks/demo/outputs/",
 			""); got != strings.Join(writes, "; ") {
 			t.Errorf("%v: writes %s, want %v", wanted, got, writes)
 		}
@@ -168,13 +169,57 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
+// writing calls do as a report does.
+func writing(t *testing.T, cloud *awsfake.Cloud, do func(*resource.Writer) error) {
+	t.Helper()
+	w, err := resource.Open(t.Context(), &Store{DB: cloud.Table, Name: "sawhorse"}, "demo", "report", cloud.Now)
+	must(t, err)
+	_, err = w.End(t.Context(), do(w))
+	must(t, err)
+}
+
+// An output that is set and removed within seconds is removed, and the other way round, although Parameter Store shows the
+// state before. So are the outputs of a rack that is forgotten.
+func TestOutputsAreTakenBack(t *testing.T) {
+	cloud := awsfake.New()
+	p := Published{SSM: cloud.SSM, Paths: ownership.Paths{Prefix: "/sawhorse"}}
+	const url = "/sawhorse/racks/demo/outputs/url"
+	for _, was := range []string{"", "v"} {
+		for n, forgotten := range []bool{false, true} {
+			cloud.Lag.Parameters = 0
+			write := func(value string) {
+				writing(t, cloud, func(w *resource.Writer) error {
+					return p.WriteOutputs(t.Context(), w, "demo", map[string]string{"url": value})
+				})
+			}
+			write(was)
+			cloud.Pass(time.Hour)
+			cloud.Lag.Parameters = 40 * time.Second
+			write(map[string]string{"": "v", "v": ""}[was])
+			want := was
+			if forgotten {
+				want = ""
+				writing(t, cloud, func(w *resource.Writer) error { return p.Forget(t.Context(), w, "demo") })
+			} else {
+				write(was)
+			}
+			if got := cloud.SSM.Values[url]; got != want {
+				t.Errorf("%d: %q, then another and back: %q", n, was, got)
+			}
+			cloud.Pass(time.Hour)
+		}
+	}
+}
+
 // Nothing that Sawhorse writes may start a pass.
 func TestPublishedIsNeverUnderParams(t *testing.T) {
 	cloud := awsfake.New()
 	p := Published{SSM: cloud.SSM, Paths: ownership.Paths{Prefix: "/sawhorse"}}
 	must(t, p.WriteStatus(t.Context(), "demo", "{}"))
 	must(t, p.WriteStatus(t.Context(), "demo", `{"a":1}`))
-	must(t, p.WriteOutputs(t.Context(), "demo", map[string]string{"url": "u"}))
+	writing(t, cloud, func(w *resource.Writer) error {
+		return p.WriteOutputs(t.Context(), w, "demo", map[string]string{"url": "u"})
+	})
 	for name := range cloud.SSM.Values {
 		if strings.Contains(name, "/params/") {
 			t.Errorf("%s", name)

@@ -16,6 +16,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
@@ -31,6 +32,7 @@ type Step struct {
 	SSM   SSM
 	Store *store.Store
 	Paths ownership.Paths
+	Now   func() time.Time
 }
 
 // Parameter Store accepts three writes per second from an account. A call makes that many writes, and the next call
@@ -43,41 +45,50 @@ const (
 // Run writes what is left of the rack's accepted changes, one change after the other. Of the plan it needs only the
 // rack's name.
 func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
-	w := writer{Step: s, rack: p.Rack, folder: s.Paths.Params(p.Rack), left: atOnce}
 	changes, err := s.Store.Changes(ctx, p.Rack)
 	if err != nil {
-		return w.progress, err
+		return outcome.Progress{}, err
 	}
 	changes = slices.DeleteFunc(changes, func(c store.ChangeRequest) bool { return c.State != store.ChangeAccepted })
 	if len(changes) == 0 {
-		return w.progress, nil
+		return outcome.Progress{}, nil
 	}
-	if w.live, err = store.ReadTree(ctx, s.SSM, w.folder); err != nil {
-		return w.progress, err
+	written, err := resource.Open(ctx, s.Store, p.Rack, "change", s.Now)
+	if err != nil {
+		return outcome.Progress{}, err
+	}
+	w := writer{Step: s, Writer: written, rack: p.Rack, folder: s.Paths.Params(p.Rack), left: atOnce}
+	return w.End(ctx, w.all(ctx, changes))
+}
+
+// all writes what is left of changes, as far as the call may.
+func (w *writer) all(ctx context.Context, changes []store.ChangeRequest) (err error) {
+	if w.live, err = store.ReadTree(ctx, w.SSM, w.folder); err != nil {
+		return err
 	}
 	for _, c := range changes {
 		all, err := w.write(ctx, c)
 		if err != nil {
-			return w.progress, err
+			return err
 		}
 		if !all {
-			return w.progress.NotYet(pause, "Parameter Store takes %d writes a second; change %s goes on", atOnce, c.ID)
+			return outcome.NotYet(pause, "Parameter Store takes %d writes a second; change %s goes on", atOnce, c.ID)
 		}
-		if err := s.Store.Finish(ctx, p.Rack, c.ID); err != nil {
-			return w.progress, err
+		if err := w.Store.Finish(ctx, w.rack, c.ID); err != nil {
+			return err
 		}
 	}
-	return w.progress, nil
+	return nil
 }
 
 // writer is one call of the step.
 type writer struct {
 	*Step
+	*resource.Writer
 	rack, folder string
 	live         store.Tree
 	// left is the number of writes that the call may still make.
-	left     int
-	progress outcome.Progress
+	left int
 }
 
 // write writes what is left of one change, as far as the call may, and reports whether that was all. Each write is
@@ -111,8 +122,18 @@ func (w *writer) write(ctx context.Context, c store.ChangeRequest) (all bool, er
 // made the parameter a SecureString since the change was accepted, it is left alone: the function validate reports it and
 // says what to do.
 func (w *writer) missing(one store.Write) bool {
-	live, exists := w.live.Values[one.Name]
-	return !slices.Contains(w.live.Secure, one.Name) && (exists && live != one.Value || !exists && one.Value != params.Unset)
+	return !slices.Contains(w.live.Secure, one.Name) && (w.read(one.Name) != one.Value || !w.Confirms(aspect+one.Name, resource.Hash(one.Value)))
+}
+
+// aspect is the path of the parameters, by name, in the record of what was written.
+const aspect = "parameter/"
+
+// read returns a parameter's value as it was read.
+func (w *writer) read(name string) string {
+	if live, exists := w.live.Values[name]; exists {
+		return live
+	}
+	return params.Unset
 }
 
 // standardTier is the maximum length of a value in SSM's standard tier, in bytes.
@@ -127,7 +148,18 @@ func (w *writer) put(ctx context.Context, c store.ChangeRequest, one store.Write
 	if len(one.Value) > standardTier {
 		in.Tier = types.ParameterTierIntelligentTiering
 	}
-	_, err := w.SSM.PutParameter(ctx, in)
+	action := "written"
+	if one.Value == params.Unset {
+		action = "unset"
+	}
+	err := w.Write(ctx, resource.Write{
+		Aspect: aspect + one.Name, Read: resource.Hash(w.read(one.Name)), Value: resource.Hash(one.Value),
+		Change: outcome.Change{Subject: "parameter " + one.Name, Action: action},
+		Do: func(ctx context.Context) error {
+			_, err := w.SSM.PutParameter(ctx, in)
+			return err
+		},
+	})
 	switch reason := outcome.Code(err); { // not the message, which may contain the value
 	case reason == "ParameterPatternMismatchException" || reason == "ValidationException":
 		return w.refuse(ctx, c, params.Problem{Parameter: one.Name, Message: fmt.Sprintf(
@@ -140,11 +172,6 @@ func (w *writer) put(ctx context.Context, c store.ChangeRequest, one store.Write
 	}
 	w.left--
 	w.live.Values[one.Name] = one.Value
-	action := "written"
-	if one.Value == params.Unset {
-		action = "unset"
-	}
-	w.progress.Changed(action, "parameter %s", one.Name)
 	return nil
 }
 

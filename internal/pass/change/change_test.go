@@ -39,7 +39,7 @@ func begin(t *testing.T, written map[string]string) *scene {
 		cloud.SSM.Values[folder+name] = value
 	}
 	store := &store.Store{DB: cloud.Table, Name: "sawhorse"}
-	return &scene{T: t, cloud: cloud, step: &Step{SSM: cloud.SSM, Store: store, Paths: ownership.Paths{Prefix: "/sawhorse"}}}
+	return &scene{T: t, cloud: cloud, step: &Step{SSM: cloud.SSM, Store: store, Paths: ownership.Paths{Prefix: "/sawhorse"}, Now: cloud.Now}}
 }
 
 // change adds a change request in a state. Later ids are later changes.
@@ -226,6 +226,7 @@ func TestInterrupted(t *testing.T) {
 			return progress.Wait == 0, err
 		}
 	}, func(cloud *awsfake.Cloud) any {
+		delete(cloud.Table.Items, "rack#demo written#change") // has times
 		return []any{cloud.SSM.Values, cloud.Table.Items}
 	})
 }

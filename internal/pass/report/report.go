@@ -13,6 +13,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
@@ -122,7 +123,8 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, told st
 	if err != nil {
 		return err
 	}
-	if err := r.Outputs.WriteOutputs(ctx, event.Rack, outputs); err != nil {
+	err = r.writing(ctx, event.Rack, func(w *resource.Writer) error { return r.Outputs.WriteOutputs(ctx, w, event.Rack, outputs) })
+	if err != nil {
 		return err
 	}
 	records, err := r.Store.Records(ctx, event.Rack)
@@ -158,6 +160,16 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, told st
 		return err
 	}
 	return r.measure(event, metrics.Pass{State: status.State, Changes: len(status.Changed) - told.Changes, News: news})
+}
+
+// writing calls do with a writer that knows which outputs were written before.
+func (r *Report) writing(ctx context.Context, rack string, do func(*resource.Writer) error) error {
+	w, err := resource.Open(ctx, r.Store, rack, "report", r.Now)
+	if err != nil {
+		return err
+	}
+	_, err = w.End(ctx, do(w))
+	return err
 }
 
 // publish writes the status parameter, unless it has this status already: SSM accepts three writes a second in an
@@ -207,7 +219,8 @@ func (r *Report) forget(ctx context.Context, event Event, run store.Run) error {
 	if last != nil {
 		arn = last.Cluster.ARN
 	}
-	if err := r.Outputs.Forget(ctx, event.Rack); err != nil {
+	err = r.writing(ctx, event.Rack, func(w *resource.Writer) error { return r.Outputs.Forget(ctx, w, event.Rack) })
+	if err != nil {
 		return err
 	}
 	pass := r.pass(event, run, r.status(event, run))

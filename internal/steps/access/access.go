@@ -19,6 +19,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 	"github.com/sawhorse-io/sawhorse/internal/steps/refusals"
 )
@@ -30,6 +31,7 @@ type Step struct {
 	Connect k8s.Connector
 	// Principals are the role ARNs of the functions that call the API server, by function.
 	Principals map[string]string
+	Written    resource.Records
 	Now        func() time.Time
 }
 
@@ -56,18 +58,20 @@ var administrators = map[string]bool{"access": true, "controller": true}
 // Run gives the functions the access that the plan describes. Its part "conflicts" checks whether Karpenter's names in
 // the cluster are free. Its part "close" takes the access away.
 func (a *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
-	var progress outcome.Progress
-	var err error
+	w, err := resource.Open(ctx, a.Written, p.Rack, "access", a.Now)
+	if err != nil {
+		return outcome.Progress{}, err
+	}
 	switch part {
 	case "conflicts":
 		err = a.conflicts(ctx, p)
 	case "close":
-		err = a.close(ctx, p, &progress)
+		err = a.close(ctx, p, w)
 	default:
-		err = a.open(ctx, p, &progress)
+		err = a.open(ctx, p, w)
 	}
 	self := admin.Function{Name: "access", Principal: a.Principals["access"], EKS: a.EKS, Now: a.Now}
-	return progress.Until(self.Refused(ctx, p.Cluster, unseenTag(p, err)))
+	return w.End(ctx, self.Refused(ctx, p.Cluster, unseenTag(p, err)))
 }
 
 // unseenTag turns a refusal by IAM into an error that is retried for some seconds. The function's rights require a tag
@@ -82,22 +86,22 @@ func unseenTag(p *plan.Plan, err error) error {
 		err, ownership.TagRack, p.Rack, p.Cluster.Name)}
 }
 
-func (a *Step) open(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
-	ready, err := a.mode(ctx, p, progress)
+func (a *Step) open(ctx context.Context, p *plan.Plan, w *resource.Writer) error {
+	ready, err := a.mode(ctx, p, w)
 	if err != nil {
 		return err
 	}
 	if !ready {
 		return outcome.NotYet(poll, "EKS changes the access mode of cluster %s to %s", p.Cluster.Name, p.Access.Mode)
 	}
-	if err := a.entries(ctx, p, progress); err != nil {
+	if err := a.entries(ctx, p, w); err != nil {
 		return err
 	}
 	client, err := a.Connect(ctx, p.Cluster)
 	if err != nil {
 		return err
 	}
-	err = a.grant(ctx, client, p, progress)
+	err = a.grant(ctx, client, p, w)
 	if errors.As(err, new(*outcome.NotReady)) {
 		return outcome.NotYet(poll, "the access entry of function access does not work yet")
 	}
@@ -106,7 +110,7 @@ func (a *Step) open(ctx context.Context, p *plan.Plan, progress *outcome.Progres
 
 // mode reports whether the cluster has the wanted access mode and is ACTIVE. If it has another mode, it starts the
 // change.
-func (a *Step) mode(ctx context.Context, p *plan.Plan, progress *outcome.Progress) (bool, error) {
+func (a *Step) mode(ctx context.Context, p *plan.Plan, w *resource.Writer) (bool, error) {
 	reached, status, err := a.reached(ctx, p)
 	// An update that is under way is from our last call, or somebody else's.
 	if err != nil || reached || status == types.ClusterStatusUpdating {
@@ -129,7 +133,7 @@ func (a *Step) mode(ctx context.Context, p *plan.Plan, progress *outcome.Progres
 	if err != nil {
 		return false, fmt.Errorf("cluster %s: change access mode to %s: %w", p.Cluster.Name, p.Access.Mode, err)
 	}
-	progress.Changed("changed to "+p.Access.Mode, "access mode of cluster %s", p.Cluster.Name)
+	w.Changed("changed to "+p.Access.Mode, "access mode of cluster %s", p.Cluster.Name)
 	return false, nil
 }
 
@@ -197,7 +201,7 @@ func others(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 }
 
 // grant gives the functions that are not administrators their rights in the cluster.
-func (a *Step) grant(ctx context.Context, client *k8s.Client, p *plan.Plan, progress *outcome.Progress) error {
+func (a *Step) grant(ctx context.Context, client *k8s.Client, p *plan.Plan, w *resource.Writer) error {
 	for _, function := range slices.Sorted(maps.Keys(a.Principals)) {
 		rights := p.Access.Rights[function]
 		if len(rights) == 0 { // an administrator
@@ -213,7 +217,7 @@ func (a *Step) grant(ctx context.Context, client *k8s.Client, p *plan.Plan, prog
 				return err
 			}
 			if applied.Changed() {
-				progress.Changed(string(applied.Action), "%s", applied.Subject)
+				w.Changed(string(applied.Action), "%s", applied.Subject)
 			}
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 const adminPolicy = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
@@ -44,7 +45,9 @@ func begin(t *testing.T) scene {
 		principals[f] = role(f)
 		cloud.IAM.Roles["Sawhorse-"+f] = &awsfake.Role{Role: iamtypes.Role{CreateDate: new(cloud.Now())}}
 	}
-	return scene{t, cloud, api, &Step{EKS: cloud.EKS, IAM: cloud.IAM, Connect: api.Dial, Principals: principals, Now: cloud.Now}, &plan.Plan{
+	return scene{t, cloud, api, &Step{
+		EKS: cloud.EKS, IAM: cloud.IAM, Connect: api.Dial, Principals: principals, Written: &store.Store{DB: cloud.Table}, Now: cloud.Now,
+	}, &plan.Plan{
 		Rack: "demo", Cluster: plan.Cluster{Name: "demo", ARN: awsfake.ClusterARN, Partition: "aws"},
 		Access: plan.Access{Mode: "API_AND_CONFIG_MAP", Rights: plan.Rights()},
 	}}

@@ -14,12 +14,13 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
 // close removes the access of Sawhorse's functions to the cluster of a rack that is forgotten: their rights in the
 // cluster, their access entries, and last the entry of this function, because it can delete nothing without it. What is
 // already gone is no error.
-func (a *Step) close(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+func (a *Step) close(ctx context.Context, p *plan.Plan, w *resource.Writer) error {
 	out, err := a.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &p.Cluster.Name})
 	if notFound(err) {
 		return nil
@@ -30,7 +31,7 @@ func (a *Step) close(ctx context.Context, p *plan.Plan, progress *outcome.Progre
 	if mode := modeOf(out.Cluster); out.Cluster.Status == types.ClusterStatusDeleting || mode == types.AuthenticationModeConfigMap {
 		return nil // a deleted cluster takes its entries with it, and in this mode there are none
 	}
-	if err := a.revoke(ctx, p, progress); err != nil {
+	if err := a.revoke(ctx, p, w); err != nil {
 		return err
 	}
 	const self = "access"
@@ -38,22 +39,25 @@ func (a *Step) close(ctx context.Context, p *plan.Plan, progress *outcome.Progre
 		if function == self {
 			continue
 		}
-		if err := a.remove(ctx, p, function, progress); err != nil {
+		if err := a.remove(ctx, p, function, w); err != nil {
 			return err
 		}
 	}
-	return a.remove(ctx, p, self, progress)
+	return a.remove(ctx, p, self, w)
 }
 
 // revoke deletes the rights that grant gave. It needs this function's own entry: if that is gone, an earlier call has
 // already deleted the rights. If the API server is permanently unreachable, the rights stay, but nobody holds them once
 // the entries are gone. So an unreachable cluster does not keep a rack from being forgotten.
-func (a *Step) revoke(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+func (a *Step) revoke(ctx context.Context, p *plan.Plan, w *resource.Writer) error {
 	own, err := a.describe(ctx, p, "access")
+	if err == nil && own == nil && w.Created(aspect("access")) {
+		return resource.NotShown(poll, aspect("access"))
+	}
 	if err != nil || own == nil {
 		return err
 	}
-	err = a.prune(ctx, p, progress)
+	err = a.prune(ctx, p, w)
 	switch {
 	case err == nil:
 		return nil
@@ -71,13 +75,13 @@ func (a *Step) revoke(ctx context.Context, p *plan.Plan, progress *outcome.Progr
 	case !k8s.IsForbidden(err) && !errors.As(err, new(*outcome.Unreachable)):
 		return err
 	}
-	progress.Happened("rack", "the rights of Sawhorse's functions stay in cluster %s (%v); nobody has them any more; "+
+	w.Happened("rack", "the rights of Sawhorse's functions stay in cluster %s (%v); nobody has them any more; "+
 		"delete them: kubectl delete clusterrolebindings,clusterroles -l %s=%s",
 		p.Cluster.Name, err, ownership.TagRack, p.Rack)
 	return nil
 }
 
-func (a *Step) prune(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+func (a *Step) prune(ctx context.Context, p *plan.Plan, w *resource.Writer) error {
 	client, err := a.Connect(ctx, p.Cluster)
 	if err != nil {
 		return err
@@ -85,7 +89,7 @@ func (a *Step) prune(ctx context.Context, p *plan.Plan, progress *outcome.Progre
 	for _, kind := range []k8s.Kind{k8s.ClusterRoleBinding, k8s.ClusterRole} {
 		deleted, err := client.Prune(ctx, kind, p.Rack, nil)
 		for _, subject := range deleted {
-			progress.Changed("deleted", "%s", subject)
+			w.Changed("deleted", "%s", subject)
 		}
 		if err != nil {
 			return err
@@ -94,19 +98,14 @@ func (a *Step) prune(ctx context.Context, p *plan.Plan, progress *outcome.Progre
 	return nil
 }
 
-// remove deletes one function's access entry.
-func (a *Step) remove(ctx context.Context, p *plan.Plan, function string, progress *outcome.Progress) error {
-	if live, err := a.describe(ctx, p, function); err != nil || live == nil {
+// remove deletes one function's access entry, if there is one.
+func (a *Step) remove(ctx context.Context, p *plan.Plan, function string, w *resource.Writer) error {
+	live, err := a.describe(ctx, p, function)
+	if err == nil && live == nil && w.Created(aspect(function)) {
+		return resource.NotShown(poll, aspect(function))
+	}
+	if err != nil || live == nil || w.Deleted(aspect(function)) {
 		return err
 	}
-	role := a.Principals[function]
-	_, err := a.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role})
-	if notFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("access entry %s: delete: %w", role, err)
-	}
-	progress.Changed("deleted", "access entry of function %s", function)
-	return nil
+	return a.delete(ctx, p, function, outcome.Change{Subject: aspect(function), Action: "deleted"}, w)
 }

@@ -71,7 +71,7 @@ func TestCloses(t *testing.T) {
 	if got := s.left(); got != theirs+" "+foreign {
 		t.Errorf("left: %s", got)
 	}
-	if writes := s.cloud.Writes(); len(writes) != len(functions) || !strings.Contains(writes[len(writes)-1], role("access")) {
+	if writes := s.cloud.Changes(); len(writes) != len(functions) || !strings.Contains(writes[len(writes)-1], role("access")) {
 		t.Errorf("writes %v", writes)
 	}
 	s.cloud.Forget()

@@ -15,14 +15,15 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 )
 
 // entries creates or repairs the access entries of all functions. An entry that must wait does not hold up the others.
-func (a *Step) entries(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+func (a *Step) entries(ctx context.Context, p *plan.Plan, w *resource.Writer) error {
 	var waiting error
 	for _, function := range slices.Sorted(maps.Keys(a.Principals)) {
-		err := a.entry(ctx, p, function, progress)
+		err := a.entry(ctx, p, function, w)
 		if err != nil && !errors.As(err, new(*outcome.Early)) {
 			return err
 		}
@@ -35,11 +36,14 @@ func (a *Step) entries(ctx context.Context, p *plan.Plan, progress *outcome.Prog
 
 // entry creates or repairs one function's access entry. EKS may still return a deleted entry, so a new entry is checked
 // again until it is two polls old.
-func (a *Step) entry(ctx context.Context, p *plan.Plan, function string, progress *outcome.Progress) error {
+func (a *Step) entry(ctx context.Context, p *plan.Plan, function string, w *resource.Writer) error {
 	role := a.Principals[function]
 	live, err := a.describe(ctx, p, function)
 	if err != nil {
 		return err
+	}
+	if w.Deleted(aspect(function)) {
+		live = nil
 	}
 	if live != nil {
 		stale, err := a.stale(ctx, live, role)
@@ -47,24 +51,28 @@ func (a *Step) entry(ctx context.Context, p *plan.Plan, function string, progres
 			return err
 		}
 		if stale {
-			if _, err := a.EKS.DeleteAccessEntry(ctx,
-				&eks.DeleteAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role}); err != nil && !notFound(err) {
-				return fmt.Errorf("access entry %s: delete: %w", role, err)
+			if err := a.delete(ctx, p, function, outcome.Change{}, w); err != nil {
+				return err
 			}
 			live = nil
 		}
 	}
 	if live == nil {
-		if err := a.create(ctx, p, function, progress); err != nil {
+		if err := a.create(ctx, p, function, w); err != nil {
 			return err
 		}
-		return a.policy(ctx, p, function, new(a.Now()), progress)
+		return a.policy(ctx, p, function, new(a.Now()), w)
 	}
-	if err := a.update(ctx, p, function, live, progress); err != nil {
-		return err
+	if err := a.update(ctx, p, function, live, w); err != nil {
+		return a.tooEarly(function, live.CreatedAt, err, w)
 	}
-	return a.policy(ctx, p, function, live.CreatedAt, progress)
+	return a.policy(ctx, p, function, live.CreatedAt, w)
 }
+
+// aspect names a function's access entry in the record of what was written, there is its value while the entry exists.
+func aspect(function string) string { return "access entry of function " + function }
+
+const there = "there"
 
 // describe returns one function's access entry; nil if there is none.
 func (a *Step) describe(ctx context.Context, p *plan.Plan, function string) (*types.AccessEntry, error) {
@@ -101,20 +109,40 @@ func (a *Step) made(ctx context.Context, roleARN string) (*time.Time, error) {
 	return out.Role.CreateDate, nil
 }
 
-func (a *Step) create(ctx context.Context, p *plan.Plan, function string, progress *outcome.Progress) error {
+func (a *Step) create(ctx context.Context, p *plan.Plan, function string, w *resource.Writer) error {
 	role := a.Principals[function]
-	_, err := a.EKS.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
-		ClusterName: &p.Cluster.Name, PrincipalArn: &role, KubernetesGroups: groups(function), Type: new("STANDARD"),
+	return w.Write(ctx, resource.Write{
+		Aspect: aspect(function), Value: there, Change: outcome.Change{Subject: aspect(function), Action: "created"},
+		Parts: map[string]string{"/groups": resource.Hash(groups(function))},
+		Do: func(ctx context.Context) error {
+			_, err := a.EKS.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
+				ClusterName: &p.Cluster.Name, PrincipalArn: &role, KubernetesGroups: groups(function), Type: new("STANDARD"),
+			})
+			if errors.As(err, new(*types.ResourceInUseException)) {
+				return outcome.NotYet(poll,
+					"EKS has an access entry of function %s that it does not show yet, or an earlier one that is being deleted", function)
+			}
+			if err != nil {
+				return fmt.Errorf("access entry %s: create: %w", role, a.unknownToEKS(ctx, function, err))
+			}
+			return nil
+		},
 	})
-	if errors.As(err, new(*types.ResourceInUseException)) {
-		return outcome.NotYet(poll,
-			"EKS has an access entry of function %s that it does not show yet, or an earlier one that is being deleted", function)
-	}
-	if err != nil {
-		return fmt.Errorf("access entry %s: create: %w", role, a.unknownToEKS(ctx, function, err))
-	}
-	progress.Changed("created", "access entry of function %s", function)
-	return nil
+}
+
+// delete deletes one function's access entry.
+func (a *Step) delete(ctx context.Context, p *plan.Plan, function string, change outcome.Change, w *resource.Writer) error {
+	role := a.Principals[function]
+	return w.Write(ctx, resource.Write{
+		Aspect: aspect(function), Read: there, Change: change,
+		Do: func(ctx context.Context) error {
+			_, err := a.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role})
+			if err != nil && !notFound(err) {
+				return fmt.Errorf("access entry %s: delete: %w", role, err)
+			}
+			return nil
+		},
+	})
 }
 
 // unknownToEKS turns EKS's refusal of a new role into a wait. EKS learns of a role some 10 s after its creation, and
@@ -134,31 +162,29 @@ func (a *Step) unknownToEKS(ctx context.Context, function string, err error) err
 	return fmt.Errorf("EKS refuses the role of function %s although it is no new one; deploy the stack again: %w", function, err)
 }
 
-func (a *Step) update(ctx context.Context, p *plan.Plan, function string, live *types.AccessEntry, progress *outcome.Progress) error {
+func (a *Step) update(ctx context.Context, p *plan.Plan, function string, live *types.AccessEntry, w *resource.Writer) error {
 	role, wanted := a.Principals[function], groups(function)
-	if slices.Equal(live.KubernetesGroups, wanted) {
-		return nil
-	}
-	_, err := a.EKS.UpdateAccessEntry(ctx, &eks.UpdateAccessEntryInput{
-		ClusterName: &p.Cluster.Name, PrincipalArn: &role, KubernetesGroups: wanted,
+	return w.Write(ctx, resource.Write{
+		Aspect: aspect(function) + "/groups", Read: resource.Read(slices.Equal(live.KubernetesGroups, wanted), resource.Hash(wanted)), Value: resource.Hash(wanted),
+		Change: outcome.Change{Subject: aspect(function), Action: "updated"},
+		Do: func(ctx context.Context) error {
+			_, err := a.EKS.UpdateAccessEntry(ctx, &eks.UpdateAccessEntryInput{
+				ClusterName: &p.Cluster.Name, PrincipalArn: &role, KubernetesGroups: wanted,
+			})
+			if err != nil {
+				return fmt.Errorf("access entry %s: update: %w", role, err)
+			}
+			return nil
+		},
 	})
-	if err != nil {
-		return fmt.Errorf("access entry %s: update: %w", role, err)
-	}
-	progress.Changed("updated", "access entry of function %s", function)
-	return nil
 }
 
 // policy associates EKS's cluster admin policy with an administrator's entry. made is when the entry was created: EKS
 // does not find a new entry for some seconds.
-func (a *Step) policy(ctx context.Context, p *plan.Plan, function string, made *time.Time, progress *outcome.Progress) error {
+func (a *Step) policy(ctx context.Context, p *plan.Plan, function string, made *time.Time, w *resource.Writer) error {
 	if administrators[function] {
-		if err := a.associate(ctx, p, function, progress); err != nil {
-			if notFound(err) && outcome.Young(made, a.Now()) {
-				return outcome.NotYet(poll,
-					"EKS does not show the access entry of function %s everywhere yet: it was made less than a minute ago", function)
-			}
-			return err
+		if err := a.associate(ctx, p, function, w); err != nil {
+			return a.tooEarly(function, made, err, w)
 		}
 	}
 	if made != nil && a.Now().Before(made.Add(2*poll)) {
@@ -167,7 +193,16 @@ func (a *Step) policy(ctx context.Context, p *plan.Plan, function string, made *
 	return nil
 }
 
-func (a *Step) associate(ctx context.Context, p *plan.Plan, function string, progress *outcome.Progress) error {
+// tooEarly turns the error of a call about an entry that EKS shows and does not find into a wait.
+func (a *Step) tooEarly(function string, made *time.Time, err error, w *resource.Writer) error {
+	if notFound(err) && (outcome.Young(made, a.Now()) || w.Recent(aspect(function))) {
+		return outcome.NotYet(poll, "EKS does not show the access entry of function %s everywhere yet: it was made or deleted moments ago",
+			function)
+	}
+	return err
+}
+
+func (a *Step) associate(ctx context.Context, p *plan.Plan, function string, w *resource.Writer) error {
 	role, policy := a.Principals[function], admin.Policy(p.Cluster.Partition)
 	out, err := a.EKS.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{
 		ClusterName: &p.Cluster.Name, PrincipalArn: &role,
@@ -175,18 +210,24 @@ func (a *Step) associate(ctx context.Context, p *plan.Plan, function string, pro
 	if err != nil {
 		return fmt.Errorf("access entry %s: list policies: %w", role, err)
 	}
+	read := ""
 	for _, live := range out.AssociatedAccessPolicies {
 		if live.PolicyArn != nil && *live.PolicyArn == policy {
-			return nil
+			read = policy
 		}
 	}
-	_, err = a.EKS.AssociateAccessPolicy(ctx, &eks.AssociateAccessPolicyInput{
-		ClusterName: &p.Cluster.Name, PrincipalArn: &role, PolicyArn: &policy,
-		AccessScope: &types.AccessScope{Type: types.AccessScopeTypeCluster},
+	return w.Write(ctx, resource.Write{
+		Aspect: aspect(function) + "/policy", Read: read, Value: policy,
+		Change: outcome.Change{Subject: aspect(function), Action: "associated with AmazonEKSClusterAdminPolicy"},
+		Do: func(ctx context.Context) error {
+			_, err := a.EKS.AssociateAccessPolicy(ctx, &eks.AssociateAccessPolicyInput{
+				ClusterName: &p.Cluster.Name, PrincipalArn: &role, PolicyArn: &policy,
+				AccessScope: &types.AccessScope{Type: types.AccessScopeTypeCluster},
+			})
+			if err != nil {
+				return fmt.Errorf("access entry %s: associate %s: %w", role, policy, err)
+			}
+			return nil
+		},
 	})
-	if err != nil {
-		return fmt.Errorf("access entry %s: associate %s: %w", role, policy, err)
-	}
-	progress.Changed("associated with AmazonEKSClusterAdminPolicy", "access entry of function %s", function)
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
@@ -15,6 +16,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
 // nodeEntry is the type of a node role's access entry. A STANDARD entry cannot carry the groups that nodes need.
@@ -25,37 +27,44 @@ func notFound(err error) bool { return errors.As(err, new(*types.ResourceNotFoun
 // entry creates or repairs the access entry that lets nodes with the node role join the cluster. It returns when the
 // entry was created; nil for an administrator's entry. An access entry's type cannot be changed, and an entry binds to
 // the role as it was when the entry was created. So an entry of the wrong type or of an earlier role is replaced.
-func (i *Step) entry(ctx context.Context, p *plan.Plan, role *iamtypes.Role, progress *outcome.Progress) (*time.Time, error) {
+func (i *Step) entry(ctx context.Context, p *plan.Plan, role *iamtypes.Role, w *resource.Writer) (*time.Time, error) {
+	subject := entryOf(*role.RoleName)
 	live, err := i.describeEntry(ctx, p, *role.Arn)
 	if err != nil {
 		return nil, err
 	}
-	if live != nil {
+	if live != nil && !w.Deleted(subject) {
 		good := working(live, role)
 		if good && !ours(p, live.Tags) {
 			return nil, nil // an administrator's entry: it works, and with ownership tags Sawhorse would later delete it
 		}
 		if good {
-			return live.CreatedAt, i.tagEKS(ctx, p, live.AccessEntryArn, live.Tags,
-				"access entry of role "+*role.RoleName, progress)
+			return live.CreatedAt, i.tagEKS(ctx, p, live.AccessEntryArn, live.Tags, subject, w)
 		}
-		if err := i.deleteEntry(ctx, p, *role.Arn); err != nil {
+		if err := i.deleteEntry(ctx, p, *role.RoleName, " that did not work", w); err != nil {
 			return nil, err
 		}
-		progress.Changed("deleted", "access entry of role %s that did not work", *role.RoleName)
 	}
-	_, err = i.EKS.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
+	err = w.Write(ctx, resource.Write{
+		Aspect: subject, Value: there, Change: outcome.Change{Subject: subject, Action: "created"},
+		Parts: map[string]string{"/tags": resource.Hash(p.Infrastructure.Tags)},
+		Do:    func(ctx context.Context) error { return i.createEntry(ctx, p, role) },
+	})
+	return new(i.Now()), err
+}
+
+// entryOf names the access entry of a role of nodes.
+func entryOf(role string) string { return "access entry of role " + role }
+
+func (i *Step) createEntry(ctx context.Context, p *plan.Plan, role *iamtypes.Role) error {
+	_, err := i.EKS.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
 		ClusterName: &p.Cluster.Name, PrincipalArn: role.Arn, Type: new(nodeEntry), Tags: p.Infrastructure.Tags,
 	})
 	if errors.As(err, new(*types.ResourceInUseException)) {
-		return nil, outcome.NotYet(poll, "EKS has an access entry of role %s that it does not show yet, or an earlier one that is being deleted",
+		return outcome.NotYet(poll, "EKS has an access entry of role %s that it does not show yet, or an earlier one that is being deleted",
 			*role.RoleName)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("access entry %s: create: %w", *role.Arn, i.unknownToEKS(role, err))
-	}
-	progress.Changed("created", "access entry of role %s", *role.RoleName)
-	return new(i.Now()), nil
+	return wrap(i.unknownToEKS(role, err), "access entry %s: create", *role.Arn)
 }
 
 // unknownToEKS turns EKS's refusal of a new role into a wait: EKS learns of a role some 10 s after its creation.
@@ -96,26 +105,28 @@ func (i *Step) describeEntry(ctx context.Context, p *plan.Plan, principal string
 	return out.AccessEntry, nil
 }
 
-func (i *Step) deleteEntry(ctx context.Context, p *plan.Plan, principal string) error {
-	_, err := i.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &principal})
-	if err != nil && !notFound(err) {
-		return fmt.Errorf("access entry %s: delete: %w", principal, err)
-	}
-	return nil
+// deleteEntry deletes the access entry of a role of nodes. note is added to its name in the report.
+func (i *Step) deleteEntry(ctx context.Context, p *plan.Plan, role, note string, w *resource.Writer) error {
+	principal := plan.RoleARN(p.Cluster, role)
+	return w.Write(ctx, resource.Write{
+		Aspect: entryOf(role), Read: there, Change: outcome.Change{Subject: entryOf(role) + note, Action: "deleted"},
+		Do: func(ctx context.Context) error {
+			_, err := i.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &principal})
+			return wrap(ignore(err, notFound), "access entry %s: delete", principal)
+		},
+	})
 }
 
 // removeEntry deletes the access entry of a role of nodes if Sawhorse made it.
-func (i *Step) removeEntry(ctx context.Context, p *plan.Plan, role string, progress *outcome.Progress) error {
-	principal := plan.RoleARN(p.Cluster, role)
-	live, err := i.describeEntry(ctx, p, principal)
-	if err != nil || live == nil || !ours(p, live.Tags) {
+func (i *Step) removeEntry(ctx context.Context, p *plan.Plan, role string, w *resource.Writer) error {
+	live, err := i.describeEntry(ctx, p, plan.RoleARN(p.Cluster, role))
+	if err == nil && live == nil && !p.Cluster.Gone && w.Created(entryOf(role)) {
+		return resource.NotShown(poll, entryOf(role))
+	}
+	if err != nil || live == nil || w.Deleted(entryOf(role)) || !ours(p, live.Tags) {
 		return err
 	}
-	if err := i.deleteEntry(ctx, p, principal); err != nil {
-		return err
-	}
-	progress.Changed("deleted", "access entry of role %s", role)
-	return nil
+	return i.deleteEntry(ctx, p, role, "", w)
 }
 
 // association returns the Pod Identity association of Karpenter's service account; nil if there is none.
@@ -144,58 +155,72 @@ func (i *Step) association(ctx context.Context, p *plan.Plan) (*types.PodIdentit
 	return live.Association, nil
 }
 
+// association of the controller's service account, in the record of what was written.
+const association = "pod identity association of service account " + ownership.Namespace + "/" + ownership.ServiceAccount
+
 // associate gives the controller its credentials through EKS Pod Identity, and returns when the association was created
 // or last changed.
-func (i *Step) associate(ctx context.Context, p *plan.Plan, role *iamtypes.Role, progress *outcome.Progress) (*time.Time, error) {
+func (i *Step) associate(ctx context.Context, p *plan.Plan, role *iamtypes.Role, w *resource.Writer) (*time.Time, error) {
 	live, err := i.association(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	subject := "pod identity association of service account " + ownership.Namespace + "/" + ownership.ServiceAccount
-	if live == nil {
-		_, err := i.EKS.CreatePodIdentityAssociation(ctx, &eks.CreatePodIdentityAssociationInput{
-			ClusterName: &p.Cluster.Name, Namespace: new(ownership.Namespace), ServiceAccount: new(ownership.ServiceAccount),
-			RoleArn: role.Arn, Tags: p.Infrastructure.Tags,
+	if live == nil || w.Deleted(association) {
+		return new(i.Now()), w.Write(ctx, resource.Write{
+			Aspect: association, Value: there, Change: outcome.Change{Subject: association, Action: "created"},
+			Parts: map[string]string{"/role": *role.Arn, "/tags": resource.Hash(p.Infrastructure.Tags)},
+			Do:    func(ctx context.Context) error { return i.createAssociation(ctx, p, role) },
 		})
-		if errors.As(err, new(*types.ResourceInUseException)) {
-			return nil, outcome.NotYet(poll, "EKS has a pod identity association of service account %s/%s that it does not show yet, "+
-				"or an earlier one that is being deleted", ownership.Namespace, ownership.ServiceAccount)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("pod identity association of cluster %s: create: %w", p.Cluster.Name, i.unknownToEKS(role, err))
-		}
-		progress.Changed("created", "%s", subject)
-		return new(i.Now()), nil
 	}
 	if !ours(p, live.Tags) {
 		return nil, outcome.Reject("karpenter_enabled", "cluster %s has a Pod Identity association for service account %s/%s that "+
 			"Sawhorse did not make; delete it with `aws eks delete-pod-identity-association --cluster-name %s --association-id %s`",
 			p.Cluster.Name, ownership.Namespace, ownership.ServiceAccount, p.Cluster.Name, *live.AssociationId)
 	}
-	if live.RoleArn == nil || *live.RoleArn != *role.Arn {
-		_, err := i.EKS.UpdatePodIdentityAssociation(ctx, &eks.UpdatePodIdentityAssociationInput{
-			ClusterName: &p.Cluster.Name, AssociationId: live.AssociationId, RoleArn: role.Arn,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("pod identity association %s: update: %w", *live.AssociationId, i.unknownToEKS(role, err))
-		}
-		progress.Changed("repaired", "%s", subject)
-		live.ModifiedAt = new(i.Now())
+	err = w.Write(ctx, resource.Write{
+		Aspect: association + "/role", Read: aws.ToString(live.RoleArn), Value: *role.Arn,
+		Change: outcome.Change{Subject: association, Action: "repaired"},
+		Do: func(ctx context.Context) error {
+			live.ModifiedAt = new(i.Now())
+			_, err := i.EKS.UpdatePodIdentityAssociation(ctx, &eks.UpdatePodIdentityAssociationInput{
+				ClusterName: &p.Cluster.Name, AssociationId: live.AssociationId, RoleArn: role.Arn,
+			})
+			return wrap(i.unknownToEKS(role, err), "pod identity association %s: update", *live.AssociationId)
+		},
+	})
+	if err != nil {
+		return nil, err
 	}
-	return cmp.Or(live.ModifiedAt, live.CreatedAt), i.tagEKS(ctx, p, live.AssociationArn, live.Tags, subject, progress)
+	return cmp.Or(live.ModifiedAt, live.CreatedAt), i.tagEKS(ctx, p, live.AssociationArn, live.Tags, association, w)
+}
+
+func (i *Step) createAssociation(ctx context.Context, p *plan.Plan, role *iamtypes.Role) error {
+	_, err := i.EKS.CreatePodIdentityAssociation(ctx, &eks.CreatePodIdentityAssociationInput{
+		ClusterName: &p.Cluster.Name, Namespace: new(ownership.Namespace), ServiceAccount: new(ownership.ServiceAccount),
+		RoleArn: role.Arn, Tags: p.Infrastructure.Tags,
+	})
+	if errors.As(err, new(*types.ResourceInUseException)) {
+		return outcome.NotYet(poll, "EKS has a pod identity association of service account %s/%s that it does not show yet, "+
+			"or an earlier one that is being deleted", ownership.Namespace, ownership.ServiceAccount)
+	}
+	return wrap(i.unknownToEKS(role, err), "pod identity association of cluster %s: create", p.Cluster.Name)
 }
 
 // dissociate deletes the association if Sawhorse made it.
-func (i *Step) dissociate(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+func (i *Step) dissociate(ctx context.Context, p *plan.Plan, w *resource.Writer) error {
 	live, err := i.association(ctx, p)
-	if err != nil || live == nil || !ours(p, live.Tags) {
+	if err == nil && live == nil && !p.Cluster.Gone && w.Created(association) {
+		return resource.NotShown(poll, association)
+	}
+	if err != nil || live == nil || w.Deleted(association) || !ours(p, live.Tags) {
 		return err
 	}
-	_, err = i.EKS.DeletePodIdentityAssociation(ctx, &eks.DeletePodIdentityAssociationInput{ClusterName: &p.Cluster.Name,
-		AssociationId: live.AssociationId})
-	if err != nil && !notFound(err) {
-		return fmt.Errorf("pod identity association %s: delete: %w", *live.AssociationId, err)
-	}
-	progress.Changed("deleted", "pod identity association of service account %s/%s", ownership.Namespace, ownership.ServiceAccount)
-	return nil
+	return w.Write(ctx, resource.Write{
+		Aspect: association, Read: there, Change: outcome.Change{Subject: association, Action: "deleted"},
+		Do: func(ctx context.Context) error {
+			_, err := i.EKS.DeletePodIdentityAssociation(ctx, &eks.DeletePodIdentityAssociationInput{ClusterName: &p.Cluster.Name,
+				AssociationId: live.AssociationId})
+			return wrap(ignore(err, notFound), "pod identity association %s: delete", *live.AssociationId)
+		},
+	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
 // IAM lists the IAM calls of the step.
@@ -63,6 +64,7 @@ type Step struct {
 	// allows it to create and write only roles that have them. They are this deployment's, also for a stored plan.
 	ControllerBoundary, NodeBoundary string
 	Deletions                        outcome.Deletions
+	Written                          resource.Records
 	// Delay is the minimum age of what the step creates before the step is done.
 	Delay time.Duration
 	Now   func() time.Time
@@ -77,49 +79,51 @@ func (i *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progres
 	if !p.Infrastructure.Present {
 		do = i.remove
 	}
-	var progress outcome.Progress
-	err := do(ctx, p, &progress)
-	return progress.Until(err)
+	w, err := resource.Open(ctx, i.Written, p.Rack, "infrastructure", i.Now)
+	if err != nil {
+		return outcome.Progress{}, err
+	}
+	return w.End(ctx, do(ctx, p, w))
 }
 
-func (i *Step) create(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
-	controller, err := i.role(ctx, p, wantedRole{p.Infrastructure.Controller, i.ControllerBoundary}, progress)
+func (i *Step) create(ctx context.Context, p *plan.Plan, w *resource.Writer) error {
+	controller, err := i.role(ctx, p, wantedRole{p.Infrastructure.Controller, i.ControllerBoundary}, w)
 	if err != nil {
 		return err
 	}
-	nodes, err := i.role(ctx, p, wantedRole{p.Infrastructure.Nodes, i.NodeBoundary}, progress)
+	nodes, err := i.role(ctx, p, wantedRole{p.Infrastructure.Nodes, i.NodeBoundary}, w)
 	if err != nil {
 		return err
 	}
-	progress.Outputs = map[string]string{"karpenter_role_arn": *controller.Arn, "karpenter_node_role_arn": *nodes.Arn}
+	w.Outputs = map[string]string{"karpenter_role_arn": *controller.Arn, "karpenter_node_role_arn": *nodes.Arn}
 	made := []*time.Time{controller.CreateDate}
-	entered, err := i.buildNodes(ctx, p, progress)
+	entered, err := i.buildNodes(ctx, p, w)
 	if err != nil {
 		return err
 	}
 	made = append(made, entered)
 	if p.Infrastructure.PodIdentity {
-		associated, err := i.associate(ctx, p, controller, progress)
+		associated, err := i.associate(ctx, p, controller, w)
 		if err != nil {
 			return err
 		}
 		made = append(made, associated)
 	}
-	if entered, err = i.entry(ctx, p, nodes, progress); err != nil {
+	if entered, err = i.entry(ctx, p, nodes, w); err != nil {
 		return err
 	}
 	if err := i.awaitAge(append(made, entered)); err != nil {
 		return err
 	}
-	return i.awaitPolicies(p, progress)
+	return i.awaitPolicies(p, w)
 }
 
 // awaitPolicies returns a wait if this call has put a policy of the controller's role. Another version of Karpenter needs
 // its rights when it starts, and policies reach EC2 seconds after they were put. The next call finds them as they should be.
-func (i *Step) awaitPolicies(p *plan.Plan, progress *outcome.Progress) error {
+func (i *Step) awaitPolicies(p *plan.Plan, w *resource.Writer) error {
 	role := "role " + p.Infrastructure.Controller.Name
 	put := func(c outcome.Change) bool { return c.Action == "put" && strings.HasSuffix(c.Subject, " of "+role) }
-	if !slices.ContainsFunc(progress.Changes, put) {
+	if !slices.ContainsFunc(w.Changes, put) {
 		return nil
 	}
 	return outcome.NotYet(i.Delay, "the policies of %s have changed, and must be known everywhere before Karpenter uses them", role)
@@ -143,25 +147,25 @@ func (i *Step) awaitAge(made []*time.Time) error {
 	return outcome.NotYet(min(left, 2*poll), "Karpenter's credentials and access are new, and must be known everywhere before it starts")
 }
 
-func (i *Step) remove(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
-	if err := i.dissociate(ctx, p, progress); err != nil {
+func (i *Step) remove(ctx context.Context, p *plan.Plan, w *resource.Writer) error {
+	if err := i.dissociate(ctx, p, w); err != nil {
 		return err
 	}
 	nodes := []string{p.Infrastructure.Nodes.Name, ownership.BuildNodeRole(p.Rack)}
 	for _, role := range nodes {
-		if err := i.removeEntry(ctx, p, role, progress); err != nil {
+		if err := i.removeEntry(ctx, p, role, w); err != nil {
 			return err
 		}
 	}
-	if err := i.removeProfiles(ctx, p, progress); err != nil {
+	if err := i.removeProfiles(ctx, p, w); err != nil {
 		return err
 	}
 	for _, role := range append([]string{p.Infrastructure.Controller.Name}, nodes...) {
-		if err := i.removeRole(ctx, p, role, progress); err != nil {
+		if err := i.removeRole(ctx, p, role, w); err != nil {
 			return err
 		}
 	}
-	progress.Outputs = map[string]string{"karpenter_role_arn": "", "karpenter_node_role_arn": "", buildOutput: ""}
+	w.Outputs = map[string]string{"karpenter_role_arn": "", "karpenter_node_role_arn": "", buildOutput: ""}
 	return nil
 }
 

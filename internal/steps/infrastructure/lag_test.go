@@ -35,10 +35,10 @@ func TestWaitsForWhatWasJustMade(t *testing.T) {
 		lag  awsfake.Lag
 		note string
 	}{
-		{"EKS does not know the roles", awsfake.Lag{Principals: 12 * time.Second}, "EKS does not know role"},
+		{"EKS does not know the roles", awsfake.Lag{Principals: 40 * time.Second}, "EKS does not know role"},
 		{"IAM does not find the roles", awsfake.Lag{Roles: 9 * time.Second}, "IAM does not know role"},
 		{"IAM takes the roles for roles without a path", awsfake.Lag{Roles: 9 * time.Second, Denied: true}, "role"},
-		{"all of that", awsfake.Lag{Principals: 12 * time.Second, Roles: 9 * time.Second, Denied: true, Entries: 8 * time.Second}, "role"},
+		{"all of that", awsfake.Lag{Principals: 40 * time.Second, Roles: 9 * time.Second, Denied: true, Entries: 8 * time.Second}, "role"},
 	} {
 		for _, podIdentity := range []bool{true, false} {
 			t.Run(c.what, func(t *testing.T) {

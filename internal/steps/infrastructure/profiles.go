@@ -8,15 +8,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
-	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
 // removeProfiles deletes the cluster's instance profiles that Karpenter left behind. Karpenter deletes a profile with
 // its EC2NodeClass; one is left if the controller, or the cluster with it, ended first. Profiles are found by their
 // path and not by their role, so that one whose role was removed by an interrupted call is found again.
-func (i *Step) removeProfiles(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+func (i *Step) removeProfiles(ctx context.Context, p *plan.Plan, w *resource.Writer) error {
 	path := ownership.ProfilePath(p.Cluster.Region, p.Cluster.Name)
 	profiles, err := i.profiles(ctx, path)
 	if err != nil {
@@ -41,7 +41,7 @@ func (i *Step) removeProfiles(ctx context.Context, p *plan.Plan, progress *outco
 				return fmt.Errorf("instance profile %s: delete: %w", name, err)
 			}
 		}
-		progress.Changed("deleted", "instance profile %s", name)
+		w.Changed("deleted", "instance profile %s", name)
 	}
 	return nil
 }

@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +14,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
 // wantedRole is a role as it should be: the plan's, with the ARN of the deployment's permissions boundary.
@@ -26,6 +24,14 @@ type wantedRole struct {
 }
 
 func noSuchEntity(err error) bool { return errors.As(err, new(*types.NoSuchEntityException)) }
+
+// noSuchRole reports whether IAM does not know the role itself, and not one of its policies.
+func noSuchRole(err error) bool {
+	var missing *types.NoSuchEntityException
+	return errors.As(err, &missing) && strings.Contains(missing.ErrorMessage(), "role with name")
+}
+
+func noSuchPolicy(err error) bool { return noSuchEntity(err) && !noSuchRole(err) }
 
 // find returns a role, nil if there is none, and whether it is ours.
 func (i *Step) find(ctx context.Context, p *plan.Plan, name string) (*types.Role, bool, error) {
@@ -40,7 +46,7 @@ func (i *Step) find(ctx context.Context, p *plan.Plan, name string) (*types.Role
 }
 
 // role creates or repairs one role and returns it.
-func (i *Step) role(ctx context.Context, p *plan.Plan, wanted wantedRole, progress *outcome.Progress) (*types.Role, error) {
+func (i *Step) role(ctx context.Context, p *plan.Plan, wanted wantedRole, w *resource.Writer) (*types.Role, error) {
 	live, owned, err := i.find(ctx, p, wanted.Name)
 	if err != nil {
 		return nil, err
@@ -50,22 +56,21 @@ func (i *Step) role(ctx context.Context, p *plan.Plan, wanted wantedRole, progre
 			"(IAM has no regions: a rack of the same name in another region collides); delete it, or use another rack name", wanted.Name)
 	}
 	if live == nil {
-		if live, err = i.createRole(ctx, p, wanted); err != nil {
+		if live, err = i.createRole(ctx, p, wanted, w); err != nil {
 			return nil, err
 		}
-		progress.Changed("created", "role %s", wanted.Name)
 	} else {
 		if err := i.refuseDeleted(ctx, p, live); err != nil {
 			return nil, err
 		}
-		if err := i.repairRole(ctx, p, live, wanted, progress); err != nil {
+		if err := i.repairRole(ctx, p, live, wanted, w); err != nil {
 			return nil, i.tooEarly(live, err)
 		}
 	}
-	if err := i.inline(ctx, wanted, progress); err != nil {
+	if err := i.inline(ctx, wanted, w); err != nil {
 		return nil, i.tooEarly(live, err)
 	}
-	if err := i.attach(ctx, wanted, progress); err != nil {
+	if err := i.attach(ctx, wanted, w); err != nil {
 		return nil, i.tooEarly(live, err)
 	}
 	return live, nil
@@ -90,10 +95,8 @@ func noted(at time.Time, live *types.Role) bool {
 // answers NoSuchEntity, or checks rights for a role without a path, which this function does not have, and answers
 // AccessDenied. An error about a missing policy is returned as it is.
 func (i *Step) tooEarly(role *types.Role, err error) error {
-	var missing *types.NoSuchEntityException
-	unknown := errors.As(err, &missing) && strings.Contains(missing.ErrorMessage(), "role with name")
 	denied := outcome.Code(err) == "AccessDenied"
-	if !unknown && !denied || !outcome.Young(role.CreateDate, i.Now()) {
+	if !noSuchRole(err) && !denied || !outcome.Young(role.CreateDate, i.Now()) {
 		return err
 	}
 	return outcome.NotYet(poll, "IAM does not know role %s everywhere yet: it was made less than a minute ago", *role.RoleName)
@@ -102,175 +105,111 @@ func (i *Step) tooEarly(role *types.Role, err error) error {
 // repairRole corrects the permissions boundary, the trust policy and the tags of a role of ours. The boundary comes
 // first: without it this function may not write the role's policies. The boundary's ARN changes when the stack is
 // removed and deployed again.
-func (i *Step) repairRole(ctx context.Context, p *plan.Plan, live *types.Role, wanted wantedRole, progress *outcome.Progress) error {
-	if b := live.PermissionsBoundary; b == nil || b.PermissionsBoundaryArn == nil || *b.PermissionsBoundaryArn != wanted.boundary {
-		_, err := i.IAM.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{
-			RoleName: &wanted.Name, PermissionsBoundary: &wanted.boundary,
-		})
-		if err != nil {
-			return fmt.Errorf("role %s: put permissions boundary: %w", wanted.Name, err)
-		}
-		progress.Changed("repaired", "permissions boundary of role %s", wanted.Name)
+func (i *Step) repairRole(ctx context.Context, p *plan.Plan, live *types.Role, wanted wantedRole, w *resource.Writer) error {
+	boundary := ""
+	if b := live.PermissionsBoundary; b != nil && b.PermissionsBoundaryArn != nil {
+		boundary = *b.PermissionsBoundaryArn
 	}
-	if !samePolicy(live.AssumeRolePolicyDocument, wanted.Trust) {
-		_, err := i.IAM.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
-			RoleName: &wanted.Name, PolicyDocument: new(wanted.Trust.JSON()),
-		})
-		if err != nil {
-			return fmt.Errorf("role %s: update trust: %w", wanted.Name, err)
-		}
-		progress.Changed("repaired", "trust of role %s", wanted.Name)
-	}
-	return i.tagRole(ctx, p, live, progress)
-}
-
-func (i *Step) createRole(ctx context.Context, p *plan.Plan, wanted wantedRole) (*types.Role, error) {
-	input := &iam.CreateRoleInput{
-		RoleName: &wanted.Name, Path: new(ownership.IAMPath), Description: &wanted.Description,
-		AssumeRolePolicyDocument: new(wanted.Trust.JSON()), PermissionsBoundary: &wanted.boundary, Tags: iamTags(p.Infrastructure.Tags),
-	}
-	out, err := i.IAM.CreateRole(ctx, input)
-	if errors.As(err, new(*types.EntityAlreadyExistsException)) {
-		// An earlier call created it, and the read came from a replica that does not know it yet.
-		return nil, outcome.NotYet(poll, "IAM does not know role %s everywhere yet: it exists and is not found", wanted.Name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("role %s: create: %w", wanted.Name, err)
-	}
-	return out.Role, nil
-}
-
-// inline puts the wanted inline policies and deletes all others: the role is ours, so its policies are too.
-func (i *Step) inline(ctx context.Context, wanted wantedRole, progress *outcome.Progress) error {
-	live, err := i.inlineNames(ctx, wanted.Name)
+	err := w.Write(ctx, resource.Write{
+		Aspect: aspect(wanted.Name) + "/boundary", Read: boundary, Value: wanted.boundary,
+		Change: outcome.Change{Subject: "permissions boundary of role " + wanted.Name, Action: "repaired"},
+		Do: func(ctx context.Context) error {
+			_, err := i.IAM.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{
+				RoleName: &wanted.Name, PermissionsBoundary: &wanted.boundary,
+			})
+			return wrap(err, "role %s: put permissions boundary", wanted.Name)
+		},
+	})
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(wanted.Policies)) {
-		document := wanted.Policies[name]
-		if slices.Contains(live, name) {
-			have, err := i.IAM.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: &wanted.Name, PolicyName: &name})
-			if err != nil && !noSuchEntity(err) {
-				return fmt.Errorf("role %s: get policy %s: %w", wanted.Name, name, err)
-			}
-			if err == nil && samePolicy(have.PolicyDocument, document) {
-				continue
-			}
-		}
-		_, err := i.IAM.PutRolePolicy(ctx, &iam.PutRolePolicyInput{
-			RoleName: &wanted.Name, PolicyName: &name, PolicyDocument: new(document.JSON()),
-		})
-		if err != nil {
-			return fmt.Errorf("role %s: put policy %s: %w", wanted.Name, name, err)
-		}
-		progress.Changed("put", "policy %s of role %s", name, wanted.Name)
-	}
-	for _, name := range live {
-		if _, keep := wanted.Policies[name]; keep {
-			continue
-		}
-		_, err := i.IAM.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: &wanted.Name, PolicyName: &name})
-		if err != nil && !noSuchEntity(err) {
-			return fmt.Errorf("role %s: delete policy %s: %w", wanted.Name, name, err)
-		}
-		progress.Changed("deleted", "policy %s of role %s", name, wanted.Name)
-	}
-	return nil
-}
-
-func (i *Step) inlineNames(ctx context.Context, role string) ([]string, error) {
-	var all []string
-	for pages := iam.NewListRolePoliciesPaginator(i.IAM, &iam.ListRolePoliciesInput{RoleName: &role}); pages.HasMorePages(); {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("role %s: list policies: %w", role, err)
-		}
-		all = append(all, page.PolicyNames...)
-	}
-	return all, nil
-}
-
-// attach attaches the wanted managed policies and detaches others.
-func (i *Step) attach(ctx context.Context, wanted wantedRole, progress *outcome.Progress) error {
-	live, err := i.attachedARNs(ctx, wanted.Name)
+	trust := resource.Hash(wanted.Trust)
+	err = w.Write(ctx, resource.Write{
+		Aspect: aspect(wanted.Name) + "/trust", Read: resource.Read(samePolicy(live.AssumeRolePolicyDocument, wanted.Trust), trust),
+		Value: trust, Change: outcome.Change{Subject: "trust of role " + wanted.Name, Action: "repaired"},
+		Do: func(ctx context.Context) error {
+			_, err := i.IAM.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
+				RoleName: &wanted.Name, PolicyDocument: new(wanted.Trust.JSON()),
+			})
+			return wrap(err, "role %s: update trust", wanted.Name)
+		},
+	})
 	if err != nil {
 		return err
 	}
-	for _, arn := range wanted.Attached {
-		if slices.Contains(live, arn) {
-			continue
-		}
-		if _, err := i.IAM.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: &wanted.Name, PolicyArn: &arn}); err != nil {
-			return fmt.Errorf("role %s: attach %s: %w", wanted.Name, arn, err)
-		}
-		progress.Changed("attached "+arn, "role %s", wanted.Name)
-	}
-	for _, arn := range live {
-		if slices.Contains(wanted.Attached, arn) {
-			continue
-		}
-		_, err := i.IAM.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: &wanted.Name, PolicyArn: &arn})
-		if err != nil && !noSuchEntity(err) {
-			return fmt.Errorf("role %s: detach %s: %w", wanted.Name, arn, err)
-		}
-		progress.Changed("detached "+arn, "role %s", wanted.Name)
-	}
-	return nil
+	return i.tagRole(ctx, p, live, w)
 }
 
-func (i *Step) attachedARNs(ctx context.Context, role string) ([]string, error) {
-	var all []string
-	for pages := iam.NewListAttachedRolePoliciesPaginator(i.IAM, &iam.ListAttachedRolePoliciesInput{RoleName: &role}); pages.HasMorePages(); {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("role %s: list attached policies: %w", role, err)
-		}
-		for _, policy := range page.AttachedPolicies {
-			all = append(all, *policy.PolicyArn)
-		}
-	}
-	return all, nil
+// aspect names a role in the record of what was written.
+func aspect(role string) string { return "role " + role }
+
+// there is the value of that aspect while the role exists.
+const there = "there"
+
+func (i *Step) createRole(ctx context.Context, p *plan.Plan, wanted wantedRole, w *resource.Writer) (live *types.Role, err error) {
+	return live, w.Write(ctx, resource.Write{
+		Aspect: aspect(wanted.Name), Value: there, Change: outcome.Change{Subject: "role " + wanted.Name, Action: "created"},
+		Parts: map[string]string{
+			"/boundary": wanted.boundary, "/trust": resource.Hash(wanted.Trust), "/tags": resource.Hash(p.Infrastructure.Tags),
+		},
+		Do: func(ctx context.Context) error {
+			out, err := i.IAM.CreateRole(ctx, &iam.CreateRoleInput{
+				RoleName: &wanted.Name, Path: new(ownership.IAMPath), Description: &wanted.Description,
+				AssumeRolePolicyDocument: new(wanted.Trust.JSON()), PermissionsBoundary: &wanted.boundary, Tags: iamTags(p.Infrastructure.Tags),
+			})
+			if errors.As(err, new(*types.EntityAlreadyExistsException)) {
+				// An earlier call created it, and the read came from a replica that does not know it yet.
+				return outcome.NotYet(poll, "IAM does not know role %s everywhere yet: it exists and is not found", wanted.Name)
+			}
+			if err != nil {
+				return fmt.Errorf("role %s: create: %w", wanted.Name, err)
+			}
+			live = out.Role
+			return nil
+		},
+	})
 }
 
 // removeRole deletes a role of ours with its policies. It waits while an instance profile holds the role: Karpenter
 // deletes its profiles with the EC2NodeClass, and IAM may lag behind.
-func (i *Step) removeRole(ctx context.Context, p *plan.Plan, name string, progress *outcome.Progress) error {
+func (i *Step) removeRole(ctx context.Context, p *plan.Plan, name string, w *resource.Writer) error {
 	live, owned, err := i.find(ctx, p, name)
-	if err != nil || !owned {
+	if err == nil && live == nil && w.Created(aspect(name)) {
+		return resource.NotShown(poll, "role "+name)
+	}
+	if err != nil || !owned || w.Deleted(aspect(name)) {
 		return err
 	}
-	if err := i.removePolicies(ctx, name); err != nil {
-		return i.tooLate(ctx, p, live, err)
+	reported := w.Changes
+	err = i.removePolicies(ctx, name, w)
+	w.Changes = reported // a removal reports only the role
+	if err != nil {
+		return i.tooEarly(live, i.tooLate(ctx, p, live, err))
 	}
 	if err := i.noteDeletion(ctx, p, live); err != nil {
 		return err
 	}
-	_, err = i.IAM.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: &name})
-	if errors.As(err, new(*types.DeleteConflictException)) {
-		return outcome.NotYet(poll, "role %s is still in an instance profile", name)
-	}
-	if err != nil {
-		// The answer does not say whether the role is gone: if the first answer was lost, the SDK retries, and IAM checks
-		// rights for a missing role as for one without a path, so it answers AccessDenied.
-		left, _, look := i.find(ctx, p, name)
-		if look != nil {
-			return look
-		}
-		if left != nil {
-			return i.tooLate(ctx, p, live, fmt.Errorf("role %s: delete: %w", name, err))
-		}
-	}
-	progress.Changed("deleted", "role %s", name)
-	return nil
+	return w.Write(ctx, resource.Write{
+		Aspect: aspect(name), Read: there, Change: outcome.Change{Subject: "role " + name, Action: "deleted"},
+		Do: func(ctx context.Context) error { return i.deleteRole(ctx, p, live) },
+	})
 }
 
-// removePolicies deletes the inline policies of a role and detaches its managed ones. A removal reports only the role.
-func (i *Step) removePolicies(ctx context.Context, role string) error {
-	none, unreported := wantedRole{Role: plan.Role{Name: role}}, new(outcome.Progress)
-	if err := i.inline(ctx, none, unreported); err != nil {
-		return err
+// deleteRole deletes a role that has no policies. The answer may not say whether the role is gone: if the first answer was
+// lost, the SDK retries, and IAM checks rights for a missing role as for one without a path, so it answers AccessDenied.
+func (i *Step) deleteRole(ctx context.Context, p *plan.Plan, live *types.Role) error {
+	_, err := i.IAM.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: live.RoleName})
+	if errors.As(err, new(*types.DeleteConflictException)) {
+		return outcome.NotYet(poll, "role %s is still in an instance profile", *live.RoleName)
 	}
-	return i.attach(ctx, none, unreported)
+	if err == nil {
+		return nil
+	}
+	left, _, look := i.find(ctx, p, *live.RoleName)
+	if look != nil || left == nil {
+		return look
+	}
+	return i.tooLate(ctx, p, live, fmt.Errorf("role %s: delete: %w", *live.RoleName, err))
 }
 
 // renoteAfter is the age at which a recorded deletion no longer counts as the one that is being tried.
@@ -294,13 +233,4 @@ func (i *Step) tooLate(ctx context.Context, p *plan.Plan, live *types.Role, err 
 		return err
 	}
 	return cmp.Or(i.refuseDeleted(ctx, p, live), err)
-}
-
-// samePolicy compares a document as IAM returns it, URL-encoded, with one of ours.
-func samePolicy(live *string, wanted plan.Document) bool {
-	if live == nil {
-		return false
-	}
-	text, err := url.QueryUnescape(*live)
-	return err == nil && outcome.SamePolicy(text, wanted.JSON())
 }

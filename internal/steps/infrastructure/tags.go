@@ -2,7 +2,6 @@ package infrastructure
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -13,33 +12,37 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
-// tagRole adds missing tags to a role of ours.
-func (i *Step) tagRole(ctx context.Context, p *plan.Plan, live *types.Role, progress *outcome.Progress) error {
-	lacking := ownership.LackingTags(roleTags(live), p.Infrastructure.Tags)
-	if len(lacking) == 0 {
-		return nil
-	}
-	if _, err := i.IAM.TagRole(ctx, &iam.TagRoleInput{RoleName: live.RoleName, Tags: iamTags(lacking)}); err != nil {
-		return fmt.Errorf("role %s: tag: %w", *live.RoleName, err)
-	}
-	progress.Changed("tagged", "role %s", *live.RoleName)
-	return nil
+// tagRole sets the tags of a role of ours, if some are missing.
+func (i *Step) tagRole(ctx context.Context, p *plan.Plan, live *types.Role, w *resource.Writer) error {
+	return tag(ctx, p, aspect(*live.RoleName), roleTags(live), w, func(ctx context.Context) error {
+		_, err := i.IAM.TagRole(ctx, &iam.TagRoleInput{RoleName: live.RoleName, Tags: iamTags(p.Infrastructure.Tags)})
+		return err
+	})
 }
 
-// tagEKS adds missing tags to an access entry or a Pod Identity association of ours. It sets all of the rack's tags, because
-// the function may not tag without the ownership tags.
-func (i *Step) tagEKS(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, subject string,
-	progress *outcome.Progress) error {
-	if len(ownership.LackingTags(live, p.Infrastructure.Tags)) == 0 {
-		return nil
-	}
-	if _, err := i.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: arn, Tags: p.Infrastructure.Tags}); err != nil {
-		return fmt.Errorf("%s: tag: %w", subject, err)
-	}
-	progress.Changed("tagged", "%s", subject)
-	return nil
+// tagEKS sets the tags of an access entry or a Pod Identity association of ours, if some are missing. It sets all of the rack's
+// tags, because the function may not tag without the ownership tags.
+func (i *Step) tagEKS(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, subject string, w *resource.Writer) error {
+	return tag(ctx, p, subject, live, w, func(ctx context.Context) error {
+		_, err := i.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: arn, Tags: p.Infrastructure.Tags})
+		return err
+	})
+}
+
+// tag calls set unless the live tags of a subject have all that the plan wants.
+func tag(
+	ctx context.Context, p *plan.Plan, subject string, live map[string]string, w *resource.Writer, set func(context.Context) error,
+) error {
+	wanted := resource.Hash(p.Infrastructure.Tags)
+	return w.Write(ctx, resource.Write{
+		Aspect: subject + "/tags", Value: wanted,
+		Read:   resource.Read(len(ownership.LackingTags(live, p.Infrastructure.Tags)) == 0, wanted),
+		Change: outcome.Change{Subject: subject, Action: "tagged"},
+		Do:     func(ctx context.Context) error { return wrap(set(ctx), "%s: tag", subject) },
+	})
 }
 
 func roleTags(role *types.Role) map[string]string {

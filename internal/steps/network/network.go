@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -14,6 +15,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
 // EC2 lists the EC2 calls of the step.
@@ -28,40 +30,48 @@ type Step struct {
 	EC2 EC2
 	// Baselines records which resources Sawhorse tagged. It removes the tag only from those.
 	Baselines outcome.Recorder
+	Written   resource.Records
+	Now       func() time.Time
 }
 
 // Run tags the resources that the plan lists, and untags those that Sawhorse tagged earlier and the plan no longer
 // lists.
 func (n *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
-	var progress outcome.Progress
+	w, err := resource.Open(ctx, n.Written, p.Rack, "network", n.Now)
+	if err != nil {
+		return outcome.Progress{}, err
+	}
+	return w.End(ctx, n.bring(ctx, p, w))
+}
+
+func (n *Step) bring(ctx context.Context, p *plan.Plan, w *resource.Writer) error {
 	wanted := slices.Concat(p.Network.Subnets, p.Network.SecurityGroups)
 	live, err := n.tagged(ctx)
 	if err != nil {
-		return progress, err
+		return err
 	}
 	if err := free(p, live, wanted); err != nil {
-		return progress, err
+		return err
 	}
 	for _, id := range wanted {
-		if live[id] == p.Cluster.Name {
-			continue
-		}
-		if err := n.tag(ctx, p, id); err != nil {
-			return progress, err
-		}
-		progress.Changed("tagged", "%s", id)
-	}
-	for _, id := range surplus(live, p.Cluster.Name, wanted) {
-		untagged, err := n.untag(ctx, p, id)
+		err := w.Write(ctx, resource.Write{
+			Aspect: aspect + id, Read: live[id], Value: p.Cluster.Name, Change: outcome.Change{Subject: id, Action: "tagged"},
+			Do: func(ctx context.Context) error { return n.tag(ctx, p, id) },
+		})
 		if err != nil {
-			return progress, err
-		}
-		if untagged {
-			progress.Changed("untagged", "%s", id)
+			return err
 		}
 	}
-	return progress, nil
+	for _, id := range surplus(live, w.Unseen(aspect), p.Cluster.Name, wanted) {
+		if err := n.untag(ctx, p, id, w); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// aspect is the path of the tags, by resource, in the record of what was written.
+const aspect = "tag/"
 
 // free rejects resources that another cluster uses. It checks all of them before the first is tagged.
 func free(p *plan.Plan, live map[string]string, wanted []string) error {
@@ -99,16 +109,16 @@ func (n *Step) tagged(ctx context.Context) (map[string]string, error) {
 	return found, nil
 }
 
-// surplus returns the resources that carry the cluster's tag and are not wanted, sorted.
-func surplus(live map[string]string, cluster string, wanted []string) []string {
-	var ids []string
+// surplus returns the resources that carry the cluster's tag, or may carry it unseen, and are not wanted, sorted.
+func surplus(live map[string]string, unseen []string, cluster string, wanted []string) []string {
+	ids := slices.Clone(unseen)
 	for id, value := range live {
-		if value == cluster && !slices.Contains(wanted, id) {
+		if value == cluster {
 			ids = append(ids, id)
 		}
 	}
 	slices.Sort(ids)
-	return ids
+	return slices.DeleteFunc(slices.Compact(ids), func(id string) bool { return slices.Contains(wanted, id) })
 }
 
 func discovery(cluster string) []types.Tag {
@@ -126,15 +136,22 @@ func (n *Step) tag(ctx context.Context, p *plan.Plan, id string) error {
 	return nil
 }
 
-func (n *Step) untag(ctx context.Context, p *plan.Plan, id string) (bool, error) {
+// untag removes the tag from a resource if Sawhorse tagged it.
+func (n *Step) untag(ctx context.Context, p *plan.Plan, id string, w *resource.Writer) error {
 	_, ours, err := n.Baselines.Get(ctx, p.Rack, baseline(id))
 	if err != nil || !ours {
-		return false, err
+		return err
 	}
-	if _, err := n.EC2.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{id}, Tags: discovery(p.Cluster.Name)}); err != nil {
-		return false, fmt.Errorf("%s: untag: %w", id, err)
-	}
-	return true, n.Baselines.Forget(ctx, p.Rack, baseline(id))
+	return w.Write(ctx, resource.Write{
+		Aspect: aspect + id, Read: p.Cluster.Name, Change: outcome.Change{Subject: id, Action: "untagged"},
+		Do: func(ctx context.Context) error {
+			_, err := n.EC2.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{id}, Tags: discovery(p.Cluster.Name)})
+			if err != nil {
+				return fmt.Errorf("%s: untag: %w", id, err)
+			}
+			return n.Baselines.Forget(ctx, p.Rack, baseline(id))
+		},
+	})
 }
 
 func baseline(id string) string { return "tag/" + strings.ToLower(id) }

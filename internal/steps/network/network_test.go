@@ -10,6 +10,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 func wanted(subnets ...string) *plan.Plan {
@@ -21,7 +22,7 @@ func wanted(subnets ...string) *plan.Plan {
 func begin() (*awsfake.Cloud, *Step) {
 	cloud := awsfake.New()
 	cloud.EC2.Tags["subnet-c"] = map[string]string{"Name": "c"}
-	return cloud, &Step{EC2: cloud.EC2, Baselines: awsfake.NewBaselines(cloud)}
+	return cloud, &Step{EC2: cloud.EC2, Baselines: awsfake.NewBaselines(cloud), Written: &store.Store{DB: cloud.Table}, Now: cloud.Now}
 }
 
 func run(t *testing.T, n *Step, p *plan.Plan, want string) {

@@ -2,6 +2,7 @@ package nodegroups
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
 // build scales the build groups to zero, or back to the size that the plan gives or, without one, to the recorded size.
@@ -57,7 +59,8 @@ func (n *run) build(ctx context.Context) error {
 // continues.
 func (n *run) empty(ctx context.Context, group *types.Nodegroup) (bool, error) {
 	name, live := *group.NodegroupName, size(group)
-	if group.Status == types.NodegroupStatusUpdating {
+	none := plan.Scaling{Min: 0, Max: max(1, live.Max), Desired: 0}
+	if group.Status == types.NodegroupStatusUpdating || n.outdated(group, none) {
 		return false, nil
 	}
 	if live.Min == 0 && live.Desired == 0 {
@@ -98,7 +101,7 @@ func (n *run) empty(ctx context.Context, group *types.Nodegroup) (bool, error) {
 			strings.Join(busy, ", "))
 		return false, nil
 	}
-	changed, err := n.resize(ctx, name, plan.Scaling{Min: 0, Max: max(1, live.Max), Desired: 0})
+	changed, err := n.resize(ctx, group, none)
 	if err != nil || !changed {
 		return false, err
 	}
@@ -119,16 +122,19 @@ func (n *run) restore(ctx context.Context, group *types.Nodegroup) (bool, error)
 	if err != nil || before == nil {
 		return err == nil, err
 	}
+	live := size(group)
+	wanted := n.plan.Nodegroups.Back(*before, live)
+	if n.outdated(group, wanted) {
+		return false, nil
+	}
 	if err := n.arbiter().Withdraw(ctx, n.plan.Rack, outcome.BaselineSize(name)); err != nil {
 		return false, err
 	}
-	live := size(group)
-	wanted := n.plan.Nodegroups.Back(*before, live)
 	if err := n.cordon(ctx, name, false); err != nil {
 		return false, err
 	}
 	if live != wanted {
-		changed, err := n.resize(ctx, name, wanted)
+		changed, err := n.resize(ctx, group, wanted)
 		if changed && n.plan.Goal == plan.GoalKarpenter {
 			n.progress.Happened("build_node_enabled",
 				"Node group %s had been brought to zero. Without build_node_enabled=true Karpenter has no pool for builds, "+
@@ -144,15 +150,42 @@ func (n *run) restore(ctx context.Context, group *types.Nodegroup) (bool, error)
 	return true, n.Baselines.Forget(ctx, n.plan.Rack, outcome.BaselineSize(name))
 }
 
+// outdated reports whether a group's size may be older than what was last asked of EKS. To judge by it would lose the
+// size to return to, or take Sawhorse's own change for somebody else's.
+func (n *run) outdated(group *types.Nodegroup, wanted plan.Scaling) bool {
+	return n.writer.Outdated(aspectSize+*group.NodegroupName, text(size(group)), text(wanted))
+}
+
+// aspectSize is the path of the sizes, by group, in the record of what was written.
+const aspectSize = "size/"
+
+func text(s plan.Scaling) string {
+	return fmt.Sprintf("min %d, desired %d, max %d", s.Min, s.Desired, s.Max)
+}
+
+// errUpdating means that another update of a group is under way.
+var errUpdating = errors.New("the node group is updated")
+
 // resize asks EKS for a size. It returns false while another update of the group is under way.
-func (n *run) resize(ctx context.Context, name string, to plan.Scaling) (bool, error) {
-	changed, err := n.update(ctx, name, &eks.UpdateNodegroupConfigInput{ScalingConfig: &types.NodegroupScalingConfig{
-		MinSize: new(int32(to.Min)), MaxSize: new(int32(to.Max)), DesiredSize: new(int32(to.Desired)),
-	}})
-	if changed {
-		n.progress.Changed(fmt.Sprintf("scaled to min %d, desired %d, max %d", to.Min, to.Desired, to.Max), "node group %s", name)
+func (n *run) resize(ctx context.Context, group *types.Nodegroup, to plan.Scaling) (bool, error) {
+	name := *group.NodegroupName
+	err := n.writer.Write(ctx, resource.Write{
+		Aspect: aspectSize + name, Read: text(size(group)), Value: text(to),
+		Change: outcome.Change{Subject: "node group " + name, Action: "scaled to " + text(to)},
+		Do: func(ctx context.Context) error {
+			changed, err := n.update(ctx, name, &eks.UpdateNodegroupConfigInput{ScalingConfig: &types.NodegroupScalingConfig{
+				MinSize: new(int32(to.Min)), MaxSize: new(int32(to.Max)), DesiredSize: new(int32(to.Desired)),
+			}})
+			if err == nil && !changed {
+				return errUpdating
+			}
+			return err
+		},
+	})
+	if errors.Is(err, errUpdating) {
+		return false, nil
 	}
-	return changed, err
+	return err == nil, err
 }
 
 func size(group *types.Nodegroup) plan.Scaling {

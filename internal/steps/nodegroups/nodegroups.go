@@ -15,6 +15,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
 // EKS lists the EKS calls of the step.
@@ -33,6 +34,7 @@ type Step struct {
 	Baselines   outcome.Recorder
 	Checkpoints outcome.Recorder
 	Contests    outcome.Contests
+	Written     resource.Records
 	// Drain is how long pods have to leave the nodes of a replaced group. EKS gives them some minutes more.
 	Drain time.Duration
 	Now   func() time.Time
@@ -46,13 +48,17 @@ const poll = 3 * time.Second
 
 // Run does one part of the step.
 func (n *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
-	run := &run{Step: n, plan: p}
-	err := run.do(ctx, part)
+	w, err := resource.Open(ctx, n.Written, p.Rack, "nodegroups", n.Now)
+	if err != nil {
+		return outcome.Progress{}, err
+	}
+	run := &run{Step: n, plan: p, writer: w, progress: w.Progress}
+	err = run.do(ctx, part)
 	if k8s.IsConflict(err) {
 		// Another writer, such as a kubelet, wrote the object between our read and our write.
 		err = outcome.NotYet(poll, "%v", err)
 	}
-	return run.progress.Until(err)
+	return w.End(ctx, err)
 }
 
 // run is one call of the step.
@@ -61,7 +67,8 @@ type run struct {
 	plan *plan.Plan
 	// client is nil until a part has called connect.
 	client   *k8s.Client
-	progress outcome.Progress
+	writer   *resource.Writer
+	progress *outcome.Progress // the writer's
 }
 
 func (n *run) do(ctx context.Context, part string) (err error) {
@@ -77,10 +84,10 @@ func (n *run) do(ctx context.Context, part string) (err error) {
 	case "keep":
 		return n.keep(ctx)
 	case "placement":
-		n.progress, err = n.Placement(ctx, n.plan, part)
+		*n.progress, err = n.Placement(ctx, n.plan, part)
 		return err
 	case "fit", "capacity":
-		n.progress, err = n.Capacity(ctx, n.plan, part)
+		*n.progress, err = n.Capacity(ctx, n.plan, part)
 		return err
 	default:
 		return fmt.Errorf("step nodegroups has no part %q; deploy the stack again", part)

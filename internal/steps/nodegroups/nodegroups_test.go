@@ -15,6 +15,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 type scene struct {
@@ -37,7 +39,8 @@ func begin(t *testing.T) scene {
 	cloud.EKS.Group("system", size3(2, 2, 4), map[string]string{"theirs": "1"})
 	cloud.EKS.Group("build", size3(1, 2, 5), map[string]string{ownership.LabelBuild: "true"})
 	s := scene{t, cloud, api, baselines, checkpoints,
-		&Step{EKS: cloud.EKS, Connect: api.Dial, Baselines: baselines, Checkpoints: checkpoints, Contests: awsfake.Contests{}, Now: time.Now},
+		&Step{EKS: cloud.EKS, Connect: api.Dial, Baselines: baselines, Checkpoints: checkpoints, Contests: awsfake.Contests{},
+			Written: &store.Store{DB: cloud.Table}, Now: cloud.Now},
 		&plan.Plan{
 			Rack: "demo", Cluster: plan.Cluster{Name: "demo"},
 			Nodegroups: plan.Nodegroups{System: []string{"system"}, Build: []string{"build"}, BuildEmpty: true},
@@ -365,7 +368,7 @@ func TestParts(t *testing.T) {
 	if _, err := s.step.Run(t.Context(), s.plan, "else"); err == nil || !strings.Contains(err.Error(), `no part "else"`) {
 		t.Errorf("%v", err)
 	}
-	s.cloud.FailAt(1, awsfake.Throttling)
+	s.cloud.FailAt(2, awsfake.Throttling)
 	if _, err := s.step.Run(t.Context(), s.plan, "labels"); !errors.Is(err, awsfake.Throttling) ||
 		!strings.HasPrefix(err.Error(), "node group system: ") {
 		t.Errorf("%v", err)
@@ -379,6 +382,7 @@ func TestABuildGroupThatOthersSetBack(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	s.step.Now = func() time.Time { return now }
 	setBack := func() {
+		now = now.Add(resource.Lag)
 		s.cloud.EKS.Groups["build"].ScalingConfig.MinSize, s.cloud.EKS.Groups["build"].ScalingConfig.DesiredSize = new(int32(1)),
 			new(int32(2))
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
 // SQS lists the SQS calls of the step.
@@ -51,6 +52,7 @@ type Step struct {
 	SQS       SQS
 	Rules     Rules
 	Deletions outcome.Deletions
+	Written   resource.Records
 	Now       func() time.Time
 }
 
@@ -63,26 +65,34 @@ const (
 	creationLag = 2 * time.Second
 )
 
-// resource is the queue's name in the record of deletions.
-const resource = "queue"
+const (
+	// aspectQueue and aspectRule are the queue and the rule in the records of what was written and deleted. Parts of them
+	// are named below them.
+	aspectQueue = "queue"
+	aspectRule  = "rule"
+	// there is the value of the queue while it exists.
+	there = "there"
+)
 
 // Run creates and repairs the queue and the rule, or removes them: the rule first, then the queue.
 func (q *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
-	var progress outcome.Progress
-	err := q.bring(ctx, p, &progress)
-	return progress.Until(err)
+	w, err := resource.Open(ctx, q.Written, p.Rack, "queue", q.Now)
+	if err != nil {
+		return outcome.Progress{}, err
+	}
+	return w.End(ctx, q.bring(ctx, p, w))
 }
 
-func (q *Step) bring(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+func (q *Step) bring(ctx context.Context, p *plan.Plan, w *resource.Writer) error {
 	if !p.Queue.Present {
-		return q.remove(ctx, p, progress)
+		return q.remove(ctx, p, w)
 	}
 	var live liveRule // is read meanwhile, and written only after the queue
 	var reading sync.WaitGroup
 	reading.Go(func() { live = q.describe(ctx, p) })
-	url, err := q.create(ctx, p, progress)
+	url, err := q.create(ctx, p, w)
 	if err == nil {
-		err = q.attributes(ctx, p, url, progress)
+		err = q.attributes(ctx, p, url, w)
 	}
 	if reading.Wait(); live.err != nil {
 		return live.err
@@ -93,10 +103,10 @@ func (q *Step) bring(ctx context.Context, p *plan.Plan, progress *outcome.Progre
 	if err != nil {
 		return err
 	}
-	if err := q.rule(ctx, p, live, progress); err != nil {
+	if err := q.rule(ctx, p, live, w); err != nil {
 		return err
 	}
-	progress.Outputs = map[string]string{
+	w.Outputs = map[string]string{
 		"interruption_queue_url": url,
 		"interruption_queue_arn": p.Queue.ARN,
 		"interruption_rule":      p.Queue.Rule.Name,
@@ -133,7 +143,7 @@ func (q *Step) tags(ctx context.Context, p *plan.Plan, url string) (tags map[str
 
 // create returns the URL of the rack's queue, and creates the queue if there is none. It does not adopt a queue that
 // Sawhorse has just deleted, although calls may still find that.
-func (q *Step) create(ctx context.Context, p *plan.Plan, progress *outcome.Progress) (string, error) {
+func (q *Step) create(ctx context.Context, p *plan.Plan, w *resource.Writer) (string, error) {
 	url, err := q.find(ctx, p.Queue.Name)
 	if err != nil {
 		return "", err
@@ -146,23 +156,30 @@ func (q *Step) create(ctx context.Context, p *plan.Plan, progress *outcome.Progr
 		if ending {
 			return "", outcome.NotYet(reuse, "SQS still finds the queue that was deleted less than 60 s ago")
 		}
-		return url, q.tag(ctx, p, url, progress)
+		return url, q.tag(ctx, p, url, w)
 	}
-	_, err = q.SQS.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &p.Queue.Name, Attributes: attributes(p), Tags: p.Queue.Tags})
+	err = w.Write(ctx, resource.Write{
+		Aspect: aspectQueue, Value: there, Change: outcome.Change{Subject: "queue " + p.Queue.Name, Action: "created"},
+		Parts: map[string]string{"/attributes": resource.Hash(attributes(p)), "/tags": resource.Hash(p.Queue.Tags)},
+		Do: func(ctx context.Context) error {
+			in := &sqs.CreateQueueInput{QueueName: &p.Queue.Name, Attributes: attributes(p), Tags: p.Queue.Tags}
+			_, err := q.SQS.CreateQueue(ctx, in)
+			return err
+		},
+	})
 	if errors.As(err, new(*types.QueueDeletedRecently)) {
 		return "", outcome.NotYet(reuse, "SQS holds the name of the queue that was deleted less than 60 s ago")
 	}
 	if err != nil {
 		return "", fmt.Errorf("queue %s: create: %w", p.Queue.Name, err)
 	}
-	progress.Changed("created", "queue %s", p.Queue.Name)
 	return "", outcome.NotYet(creationLag, "queue %s is new, and does not exist for every call yet", p.Queue.Name)
 }
 
 // ending reports whether a queue that calls still find is one that Sawhorse deleted less than a minute ago, and not one
 // created since.
 func (q *Step) ending(ctx context.Context, p *plan.Plan, url string) (bool, error) {
-	at, err := q.Deletions.Deletion(ctx, p.Rack, resource)
+	at, err := q.Deletions.Deletion(ctx, p.Rack, aspectQueue)
 	if err != nil || q.Now().Sub(at) >= deletionLag {
 		return false, err
 	}
@@ -180,7 +197,7 @@ func (q *Step) ending(ctx context.Context, p *plan.Plan, url string) (bool, erro
 }
 
 // tag adds missing tags to an existing queue, and rejects a queue that is not ours.
-func (q *Step) tag(ctx context.Context, p *plan.Plan, url string, progress *outcome.Progress) error {
+func (q *Step) tag(ctx context.Context, p *plan.Plan, url string, w *resource.Writer) error {
 	live, ours, err := q.tags(ctx, p, url)
 	if err != nil {
 		return err
@@ -189,15 +206,16 @@ func (q *Step) tag(ctx context.Context, p *plan.Plan, url string, progress *outc
 		return outcome.Reject("rack", "SQS queue %s exists and was not made by Sawhorse for this rack and cluster; delete it, or "+
 			"use another rack name", p.Queue.Name)
 	}
-	lacking := ownership.LackingTags(live, p.Queue.Tags)
-	if len(lacking) == 0 {
-		return nil
-	}
-	if _, err := q.SQS.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &url, Tags: lacking}); err != nil {
-		return fmt.Errorf("queue %s: tag: %w", p.Queue.Name, err)
-	}
-	progress.Changed("tagged", "queue %s", p.Queue.Name)
-	return nil
+	wanted := resource.Hash(p.Queue.Tags)
+	return w.Write(ctx, resource.Write{
+		Aspect: aspectQueue + "/tags", Value: wanted,
+		Read:   resource.Read(len(ownership.LackingTags(live, p.Queue.Tags)) == 0, wanted),
+		Change: outcome.Change{Subject: "queue " + p.Queue.Name, Action: "tagged"},
+		Do: func(ctx context.Context) error {
+			_, err := q.SQS.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &url, Tags: p.Queue.Tags})
+			return wrap(err, "queue %s: tag", p.Queue.Name)
+		},
+	})
 }
 
 // attributes returns the queue's attributes with its policy, which is one of them for SQS.
@@ -207,27 +225,35 @@ func attributes(p *plan.Plan) map[string]string {
 	return all
 }
 
-// attributes repairs attributes that differ from the wanted ones and leaves all others alone.
-func (q *Step) attributes(ctx context.Context, p *plan.Plan, url string, progress *outcome.Progress) error {
+// attributes sets the queue's attributes if some differ, and leaves all others alone.
+func (q *Step) attributes(ctx context.Context, p *plan.Plan, url string, w *resource.Writer) error {
 	live, err := q.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url,
 		AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
 	if err != nil {
 		return fmt.Errorf("queue %s: read attributes: %w", p.Queue.Name, err)
 	}
-	differ := map[string]string{}
-	for name, value := range attributes(p) {
-		if have := live.Attributes[name]; have != value && !(name == string(types.QueueAttributeNamePolicy) && outcome.SamePolicy(have, value)) {
-			differ[name] = value
-		}
+	wanted, same := attributes(p), true
+	for name, value := range wanted {
+		have := live.Attributes[name]
+		same = same && (have == value || name == string(types.QueueAttributeNamePolicy) && outcome.SamePolicy(have, value))
 	}
-	if len(differ) == 0 {
+	hash := resource.Hash(wanted)
+	return w.Write(ctx, resource.Write{
+		Aspect: aspectQueue + "/attributes", Read: resource.Read(same, hash), Value: hash,
+		Change: outcome.Change{Subject: "queue " + p.Queue.Name, Action: "repaired"},
+		Do: func(ctx context.Context) error {
+			_, err := q.SQS.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: &url, Attributes: wanted})
+			return wrap(err, "queue %s: set attributes", p.Queue.Name)
+		},
+	})
+}
+
+// wrap adds context to an error. It returns nil for nil.
+func wrap(err error, format string, args ...any) error {
+	if err == nil {
 		return nil
 	}
-	if _, err := q.SQS.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: &url, Attributes: differ}); err != nil {
-		return fmt.Errorf("queue %s: set attributes: %w", p.Queue.Name, err)
-	}
-	progress.Changed("repaired", "queue %s", p.Queue.Name)
-	return nil
+	return fmt.Errorf(format+": %w", append(args, err)...)
 }
 
 func sameJSON(a, b string) bool {
@@ -235,8 +261,8 @@ func sameJSON(a, b string) bool {
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-func (q *Step) remove(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
-	if err := q.removeRule(ctx, p, progress); err != nil {
+func (q *Step) remove(ctx context.Context, p *plan.Plan, w *resource.Writer) error {
+	if err := q.removeRule(ctx, p, w); err != nil {
 		return err
 	}
 	url, err := q.find(ctx, p.Queue.Name)
@@ -244,28 +270,34 @@ func (q *Step) remove(ctx context.Context, p *plan.Plan, progress *outcome.Progr
 		return err
 	}
 	if url != "" {
-		if err := q.delete(ctx, p, url, progress); err != nil && !gone(err) {
-			return err
-		}
+		err = q.delete(ctx, p, url, w)
 	}
-	progress.Outputs = map[string]string{"interruption_queue_url": "", "interruption_queue_arn": "", "interruption_rule": ""}
+	if (url == "" || gone(err)) && w.Created(aspectQueue) {
+		return resource.NotShown(creationLag, "queue "+p.Queue.Name)
+	}
+	if err != nil && !gone(err) {
+		return err
+	}
+	w.Outputs = map[string]string{"interruption_queue_url": "", "interruption_queue_arn": "", "interruption_rule": ""}
 	return nil
 }
 
 // delete deletes the queue if it is ours. It records the deletion first, because the step must know of it before it
 // creates the next queue. A queue that is on record and still found is deleted again: the record says only that a
 // deletion was planned.
-func (q *Step) delete(ctx context.Context, p *plan.Plan, url string, progress *outcome.Progress) error {
+func (q *Step) delete(ctx context.Context, p *plan.Plan, url string, w *resource.Writer) error {
 	_, ours, err := q.tags(ctx, p, url)
 	if err != nil || !ours {
 		return err
 	}
-	if err := q.Deletions.NoteDeletion(ctx, p.Rack, resource, q.Now()); err != nil {
+	if err := q.Deletions.NoteDeletion(ctx, p.Rack, aspectQueue, q.Now()); err != nil {
 		return err
 	}
-	if _, err := q.SQS.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url}); err != nil {
-		return fmt.Errorf("queue %s: delete: %w", p.Queue.Name, err)
-	}
-	progress.Changed("deleted", "queue %s", p.Queue.Name)
-	return nil
+	return w.Write(ctx, resource.Write{
+		Aspect: aspectQueue, Read: there, Change: outcome.Change{Subject: "queue " + p.Queue.Name, Action: "deleted"},
+		Do: func(ctx context.Context) error {
+			_, err := q.SQS.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url})
+			return wrap(err, "queue %s: delete", p.Queue.Name)
+		},
+	})
 }

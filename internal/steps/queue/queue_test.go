@@ -47,7 +47,8 @@ func wanted(present bool) *plan.Plan {
 
 func begin() (*awsfake.Cloud, *Step) {
 	cloud := awsfake.New()
-	return cloud, &Step{SQS: cloud.SQS, Rules: cloud.Events, Deletions: &store.Store{DB: cloud.Table}, Now: cloud.Now}
+	records := &store.Store{DB: cloud.Table}
+	return cloud, &Step{SQS: cloud.SQS, Rules: cloud.Events, Deletions: records, Written: records, Now: cloud.Now}
 }
 
 // run calls the step until it no longer waits for a new queue. It compares the changes of all calls and returns the
@@ -103,7 +104,7 @@ func TestCreatesOnceAndRemovesAll(t *testing.T) {
 	order := []string{
 		"Events.RemoveTargets " + name, "Events.DeleteRule " + name, "DynamoDB.PutItem rack#demo deleted#queue", "SQS.DeleteQueue " + url,
 	}
-	if got := cloud.Writes(); !slices.Equal(got, order) {
+	if got := cloud.Changes(); !slices.Equal(got, order) {
 		t.Errorf("the rule goes before the queue: %v, want %v", got, order)
 	}
 	if len(cloud.SQS.Queues)+len(cloud.Events.Rules) > 0 {
@@ -169,7 +170,7 @@ func TestRepairsOnlyWhatDiffers(t *testing.T) {
 			c.spoil(cloud)
 			cloud.Forget()
 			run(t, q, true, c.want)
-			if got := strings.Join(cloud.Writes(), ", "); got != c.writes {
+			if got := strings.Join(cloud.Changes(), ", "); got != c.writes {
 				t.Errorf("writes %s, want %s", got, c.writes)
 			}
 			unchanged(t, cloud, q, true)
@@ -207,8 +208,8 @@ func TestTagsFollowTheRack(t *testing.T) {
 	p.Queue.Tags["cost"] = "7"
 	for _, want := range []int{2, 0} {
 		cloud.Forget()
-		if _, err := q.Run(t.Context(), p, ""); err != nil || len(cloud.Writes()) != want {
-			t.Errorf("writes %v, want %d; %v", cloud.Writes(), want, err)
+		if _, err := q.Run(t.Context(), p, ""); err != nil || len(cloud.Changes()) != want {
+			t.Errorf("writes %v, want %d; %v", cloud.Changes(), want, err)
 		}
 	}
 	tags := map[string]string{}

@@ -15,6 +15,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
 // liveRule is the rule as EventBridge has it, with its tags and targets. It is nil if there is no such rule.
@@ -26,33 +27,46 @@ type liveRule struct {
 }
 
 // rule creates or repairs the rule and its one target, and enables the rule.
-func (q *Step) rule(ctx context.Context, p *plan.Plan, live liveRule, progress *outcome.Progress) error {
-	none := live.DescribeRuleOutput == nil
+func (q *Step) rule(ctx context.Context, p *plan.Plan, live liveRule, w *resource.Writer) error {
+	none := live.DescribeRuleOutput == nil || w.Deleted(aspectRule)
+	if none && w.Hidden(aspectRule) {
+		return resource.NotShown(creationLag, "rule "+p.Queue.Rule.Name)
+	}
 	if !none && !ownership.Owned(live.tags, p.Rack, p.Cluster.ARN) {
 		return outcome.Reject("rack", "EventBridge rule %s exists and was not made by Sawhorse for this rack and cluster; "+
 			"delete it, or use another rack name", p.Queue.Rule.Name)
 	}
-	if none || live.State != types.RuleStateEnabled || live.EventPattern == nil ||
-		!sameJSON(*live.EventPattern, p.Queue.Rule.Pattern.JSON()) {
-		input := &eventbridge.PutRuleInput{
-			Name: &p.Queue.Rule.Name, EventPattern: new(p.Queue.Rule.Pattern.JSON()), State: types.RuleStateEnabled,
-			Description: &p.Queue.Rule.Description,
-		}
-		action := "repaired"
-		if none {
-			input.Tags, action = ruleTags(p.Queue.Tags), "created" // PutRule accepts tags only for a new rule
-		}
-		if _, err := q.Rules.PutRule(ctx, input); err != nil {
-			return fmt.Errorf("rule %s: put: %w", p.Queue.Rule.Name, quota(err))
-		}
-		progress.Changed(action, "rule %s", p.Queue.Rule.Name)
+	if err := q.putRule(ctx, p, live, none, w); err != nil {
+		return err
 	}
 	if !none {
-		if err := q.tagRule(ctx, p, live.Arn, live.tags, progress); err != nil {
+		if err := q.tagRule(ctx, p, live.Arn, live.tags, w); err != nil {
 			return err
 		}
 	}
-	return q.target(ctx, p, live.targets, progress)
+	return q.target(ctx, p, live.targets, w)
+}
+
+// putRule puts the rule if there is none, or if its pattern or its state differs.
+func (q *Step) putRule(ctx context.Context, p *plan.Plan, live liveRule, none bool, w *resource.Writer) error {
+	pattern := p.Queue.Rule.Pattern.JSON()
+	same := !none && live.State == types.RuleStateEnabled && live.EventPattern != nil && sameJSON(*live.EventPattern, pattern)
+	input := &eventbridge.PutRuleInput{
+		Name: &p.Queue.Rule.Name, EventPattern: &pattern, State: types.RuleStateEnabled, Description: &p.Queue.Rule.Description,
+	}
+	action, parts := "repaired", map[string]string{}
+	if none { // PutRule ignores the tags of an existing rule
+		input.Tags, action, parts["/tags"] = ruleTags(p.Queue.Tags), "created", resource.Hash(p.Queue.Tags)
+	}
+	hash := resource.Hash(pattern)
+	return w.Write(ctx, resource.Write{
+		Aspect: aspectRule, Read: resource.Read(same, hash), Value: hash, Parts: parts,
+		Change: outcome.Change{Subject: "rule " + p.Queue.Rule.Name, Action: action},
+		Do: func(ctx context.Context) error {
+			_, err := q.Rules.PutRule(ctx, input)
+			return wrap(quota(err), "rule %s: put", p.Queue.Rule.Name)
+		},
+	})
 }
 
 // quota adds to the error what to do if the event bus has no rule left. EventBridge's own text names neither the quota
@@ -66,25 +80,38 @@ func quota(err error) error {
 		"--quota-code L-244521F2 --desired-value NUMBER`: %w", err)
 }
 
-// tagRule adds missing tags to a rule of ours.
-func (q *Step) tagRule(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, progress *outcome.Progress) error {
-	lacking := ownership.LackingTags(live, p.Queue.Tags)
-	if len(lacking) == 0 {
-		return nil
-	}
-	if _, err := q.Rules.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: arn, Tags: ruleTags(lacking)}); err != nil {
-		return fmt.Errorf("rule %s: tag: %w", p.Queue.Rule.Name, err)
-	}
-	progress.Changed("tagged", "rule %s", p.Queue.Rule.Name)
-	return nil
+// tagRule sets the tags of a rule of ours, if some are missing.
+func (q *Step) tagRule(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, w *resource.Writer) error {
+	wanted := resource.Hash(p.Queue.Tags)
+	return w.Write(ctx, resource.Write{
+		Aspect: aspectRule + "/tags", Value: wanted,
+		Read:   resource.Read(len(ownership.LackingTags(live, p.Queue.Tags)) == 0, wanted),
+		Change: outcome.Change{Subject: "rule " + p.Queue.Rule.Name, Action: "tagged"},
+		Do: func(ctx context.Context) error {
+			_, err := q.Rules.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: arn, Tags: ruleTags(p.Queue.Tags)})
+			return wrap(err, "rule %s: tag", p.Queue.Rule.Name)
+		},
+	})
 }
 
-func (q *Step) target(ctx context.Context, p *plan.Plan, live []types.Target, progress *outcome.Progress) error {
+// aspectTargets is the path of the rule's targets, by their ids.
+const aspectTargets = aspectRule + "/targets/"
+
+func (q *Step) target(ctx context.Context, p *plan.Plan, live []types.Target, w *resource.Writer) error {
+	read := ""
 	for _, t := range live {
-		if *t.Id == p.Queue.Rule.Target && *t.Arn == p.Queue.ARN {
-			return nil
+		if *t.Id == p.Queue.Rule.Target {
+			read = *t.Arn
 		}
 	}
+	return w.Write(ctx, resource.Write{
+		Aspect: aspectTargets + p.Queue.Rule.Target, Read: read, Value: p.Queue.ARN,
+		Change: outcome.Change{Subject: "target of rule " + p.Queue.Rule.Name, Action: "put"},
+		Do:     func(ctx context.Context) error { return q.putTarget(ctx, p) },
+	})
+}
+
+func (q *Step) putTarget(ctx context.Context, p *plan.Plan) error {
 	put, err := q.Rules.PutTargets(ctx, &eventbridge.PutTargetsInput{
 		Rule: &p.Queue.Rule.Name, Targets: []types.Target{{Id: &p.Queue.Rule.Target, Arn: &p.Queue.ARN}},
 	})
@@ -92,23 +119,33 @@ func (q *Step) target(ctx context.Context, p *plan.Plan, live []types.Target, pr
 		refused := put.FailedEntries[0]
 		err = fmt.Errorf("EventBridge refused it: %s", cmp.Or(aws.ToString(refused.ErrorMessage), aws.ToString(refused.ErrorCode)))
 	}
-	if err != nil {
-		return fmt.Errorf("rule %s: put target: %w", p.Queue.Rule.Name, err)
+	return wrap(err, "rule %s: put target", p.Queue.Rule.Name)
+}
+
+// missing reports whether EventBridge does not know the rule.
+func missing(err error) bool { return errors.As(err, new(*types.ResourceNotFoundException)) }
+
+// known returns an error, unless it is that EventBridge does not know the rule.
+func known(err error) error {
+	if missing(err) {
+		return nil
 	}
-	progress.Changed("put", "target of rule %s", p.Queue.Rule.Name)
-	return nil
+	return err
 }
 
 // describe reads the rule with its tags and targets.
 func (q *Step) describe(ctx context.Context, p *plan.Plan) liveRule {
 	live, err := q.Rules.DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: &p.Queue.Rule.Name})
-	if errors.As(err, new(*types.ResourceNotFoundException)) {
+	if missing(err) {
 		return liveRule{}
 	}
 	if err != nil {
 		return liveRule{err: fmt.Errorf("rule %s: describe: %w", p.Queue.Rule.Name, err)}
 	}
 	out, err := q.Rules.ListTagsForResource(ctx, &eventbridge.ListTagsForResourceInput{ResourceARN: live.Arn})
+	if missing(err) { // deleted since, or moments ago
+		return liveRule{}
+	}
 	if err != nil {
 		return liveRule{err: fmt.Errorf("rule %s: read tags: %w", p.Queue.Rule.Name, err)}
 	}
@@ -117,30 +154,56 @@ func (q *Step) describe(ctx context.Context, p *plan.Plan) liveRule {
 		tags[*t.Key] = *t.Value
 	}
 	targets, err := q.Rules.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: &p.Queue.Rule.Name})
+	if missing(err) {
+		return liveRule{}
+	}
 	if err != nil {
 		return liveRule{err: fmt.Errorf("rule %s: list targets: %w", p.Queue.Rule.Name, err)}
 	}
 	return liveRule{live, tags, targets.Targets, nil}
 }
 
-func (q *Step) removeRule(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+func (q *Step) removeRule(ctx context.Context, p *plan.Plan, w *resource.Writer) error {
 	live := q.describe(ctx, p)
-	if live.err != nil || live.DescribeRuleOutput == nil || !ownership.Owned(live.tags, p.Rack, p.Cluster.ARN) {
+	if live.err == nil && live.DescribeRuleOutput == nil && w.Created(aspectRule) {
+		return resource.NotShown(creationLag, "rule "+p.Queue.Rule.Name)
+	}
+	if live.err != nil || live.DescribeRuleOutput == nil || w.Deleted(aspectRule) || !ownership.Owned(live.tags, p.Rack, p.Cluster.ARN) {
 		return live.err
 	}
-	if len(live.targets) > 0 {
-		var ids []string
-		for _, t := range live.targets {
-			ids = append(ids, *t.Id)
-		}
-		if _, err := q.Rules.RemoveTargets(ctx, &eventbridge.RemoveTargetsInput{Rule: &p.Queue.Rule.Name, Ids: ids}); err != nil {
-			return fmt.Errorf("rule %s: remove targets: %w", p.Queue.Rule.Name, err)
+	reported := w.Changes
+	err := q.removeTargets(ctx, p, live.targets, w)
+	w.Changes = reported // a removal reports only the rule
+	if err != nil {
+		return err
+	}
+	return w.Write(ctx, resource.Write{
+		Aspect: aspectRule, Read: there, Change: outcome.Change{Subject: "rule " + p.Queue.Rule.Name, Action: "deleted"},
+		Do: func(ctx context.Context) error {
+			_, err := q.Rules.DeleteRule(ctx, &eventbridge.DeleteRuleInput{Name: &p.Queue.Rule.Name})
+			return wrap(known(err), "rule %s: delete", p.Queue.Rule.Name)
+		},
+	})
+}
+
+func (q *Step) removeTargets(ctx context.Context, p *plan.Plan, live []types.Target, w *resource.Writer) error {
+	ids := w.Unseen(aspectTargets)
+	for _, t := range live {
+		ids = append(ids, *t.Id)
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		err := w.Write(ctx, resource.Write{
+			Aspect: aspectTargets + id, Read: there,
+			Do: func(ctx context.Context) error {
+				_, err := q.Rules.RemoveTargets(ctx, &eventbridge.RemoveTargetsInput{Rule: &p.Queue.Rule.Name, Ids: []string{id}})
+				return wrap(known(err), "rule %s: remove targets", p.Queue.Rule.Name)
+			},
+		})
+		if err != nil {
+			return err
 		}
 	}
-	if _, err := q.Rules.DeleteRule(ctx, &eventbridge.DeleteRuleInput{Name: &p.Queue.Rule.Name}); err != nil {
-		return fmt.Errorf("rule %s: delete: %w", p.Queue.Rule.Name, err)
-	}
-	progress.Changed("deleted", "rule %s", p.Queue.Rule.Name)
 	return nil
 }
 

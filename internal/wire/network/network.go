@@ -11,5 +11,5 @@ import (
 
 // New returns the step.
 func New(env handler.Env) (outcome.StepFunc, error) {
-	return (&network.Step{EC2: ec2.NewFromConfig(env.AWS), Baselines: env.Store.Baselines()}).Run, nil
+	return (&network.Step{EC2: ec2.NewFromConfig(env.AWS), Baselines: env.Store.Baselines(), Written: env.Store, Now: env.Now}).Run, nil
 }
