@@ -27,9 +27,11 @@ var mayImport = map[string][]string{
 	"internal/validation": {"internal/params", "internal/plan", "internal/plan/nodes"},
 
 	// AWS, the cluster and the table.
-	"internal/observe":  {"internal/k8s", "internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
-	"internal/k8s":      {"internal/outcome", "internal/ownership", "internal/plan", "internal/readonly"},
-	"internal/store":    {"internal/canonical", "internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/resource"},
+	"internal/observe": {"internal/k8s", "internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
+	"internal/k8s":     {"internal/outcome", "internal/ownership", "internal/plan", "internal/readonly"},
+	"internal/store": {
+		"internal/canonical", "internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/resource",
+	},
 	"internal/register": {"internal/outcome", "internal/ownership", "internal/params", "internal/store"},
 	"internal/doctor":   {"internal/ownership", "internal/params", "internal/plan", "internal/validation"},
 	"internal/doctor/observe": {

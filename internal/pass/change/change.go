@@ -122,7 +122,8 @@ func (w *writer) write(ctx context.Context, c store.ChangeRequest) (all bool, er
 // made the parameter a SecureString since the change was accepted, it is left alone: the function validate reports it and
 // says what to do.
 func (w *writer) missing(one store.Write) bool {
-	return !slices.Contains(w.live.Secure, one.Name) && (w.read(one.Name) != one.Value || !w.Confirms(aspect+one.Name, resource.Hash(one.Value)))
+	differs := w.read(one.Name) != one.Value || !w.Confirms(aspect+one.Name, resource.Hash(one.Value))
+	return differs && !slices.Contains(w.live.Secure, one.Name)
 }
 
 // aspect is the path of the parameters, by name, in the record of what was written.

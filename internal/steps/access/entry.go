@@ -196,8 +196,8 @@ func (a *Step) policy(ctx context.Context, p *plan.Plan, function string, made *
 // tooEarly turns the error of a call about an entry that EKS shows and does not find into a wait.
 func (a *Step) tooEarly(function string, made *time.Time, err error, w *resource.Writer) error {
 	if notFound(err) && (outcome.Young(made, a.Now()) || w.Recent(aspect(function))) {
-		return outcome.NotYet(poll, "EKS does not show the access entry of function %s everywhere yet: it was made or deleted moments ago",
-			function)
+		return outcome.NotYet(poll,
+			"EKS does not show the access entry of function %s everywhere yet: it was made or deleted moments ago", function)
 	}
 	return err
 }

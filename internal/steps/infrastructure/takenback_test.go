@@ -1,14 +1,18 @@
 package infrastructure
 
 import (
+	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/readonly"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
 // What is set and unset within seconds is never left behind, although IAM and EKS show the state before: each aspect of
@@ -71,4 +75,24 @@ func state(cloud *awsfake.Cloud) any {
 		all = append(all, *a.RoleArn, a.Tags)
 	}
 	return all
+}
+
+// An audit finds the policy that is to be detached, although IAM's list is one from before it was attached.
+func TestAnAuditIsNotMisledByAnOlderRead(t *testing.T) {
+	cloud, i := begin()
+	complete(t, cloud, i, wanted(true, true))
+	cloud.Pass(time.Hour)
+	more := wanted(true, true)
+	more.Infrastructure.Nodes.Attached = append(more.Infrastructure.Nodes.Attached, "arn:aws:iam::aws:policy/AdministratorAccess")
+	cloud.Lag.Replicas = time.Nanosecond // the state before is kept
+	if _, changes := run(t, i, more); !strings.Contains(changes, "AdministratorAccess") {
+		t.Fatal(changes)
+	}
+	cloud.Lag.Replicas = resource.Lag
+	cloud.Refused = readonly.ErrWouldWrite
+	for range 20 {
+		if progress, err := i.Run(t.Context(), wanted(true, true), ""); !errors.Is(err, readonly.ErrWouldWrite) {
+			t.Fatalf("%+v, %v", progress, err)
+		}
+	}
 }

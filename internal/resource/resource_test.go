@@ -1,0 +1,203 @@
+package resource_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// scene is a rack's records, and what the calls of a step have written.
+type scene struct {
+	*testing.T
+	cloud *awsfake.Cloud
+	made  []string
+}
+
+func (s *scene) open() *resource.Writer {
+	s.Helper()
+	w, err := resource.Open(s.Context(), &store.Store{DB: s.cloud.Table}, "demo", "step", s.cloud.Now)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return w
+}
+
+// write makes one call of a step, which read and wants a value. The write may fail.
+func (s *scene) write(aspect, read, value string, failed error) {
+	s.Helper()
+	w := s.open()
+	err := w.Write(s.Context(), resource.Write{Aspect: aspect, Read: read, Value: value, Do: func(context.Context) error {
+		s.made = append(s.made, value)
+		return failed
+	}})
+	if _, err = w.End(s.Context(), err); !errors.Is(err, failed) {
+		s.Fatal(err)
+	}
+}
+
+// wrote checks what has been written since the last check.
+func (s *scene) wrote(want ...string) {
+	s.Helper()
+	if !slices.Equal(s.made, want) {
+		s.Errorf("wrote %q, want %q", s.made, want)
+	}
+	s.made = nil
+}
+
+func TestWhatWasWrittenIsNotJudgedByAnOlderRead(t *testing.T) {
+	s := &scene{T: t, cloud: awsfake.New()}
+	t.Log("what is read as wanted is not written, and not recorded")
+	s.write("a", "1", "1", nil)
+	if s.wrote(); len(s.cloud.Writes()) > 0 {
+		t.Errorf("%v", s.cloud.Writes())
+	}
+	t.Log("set, and unset: the read is older than both")
+	s.write("a", "1", "2", nil)
+	s.write("a", "1", "1", nil)
+	s.wrote("2", "1")
+	t.Log("nothing more to do")
+	s.cloud.Forget()
+	s.write("a", "1", "1", nil)
+	if s.wrote(); len(s.cloud.Writes()) > 0 {
+		t.Errorf("%v", s.cloud.Writes())
+	}
+	t.Log("a read that differs is repaired, whatever was written")
+	s.write("a", "2", "1", nil)
+	s.wrote("1")
+	t.Log("after the lag the read counts")
+	s.write("a", "1", "2", nil)
+	s.cloud.Pass(resource.Lag)
+	s.write("a", "1", "1", nil)
+	s.wrote("2")
+}
+
+// A call that ends before it has recorded that a write was made, or whose write failed, makes it again.
+func TestAWriteThatMayNotHaveBeenMadeIsMadeAgain(t *testing.T) {
+	lost := errors.New("lost")
+	s := &scene{T: t, cloud: awsfake.New()}
+	s.write("a", "1", "2", lost)
+	s.write("a", "2", "2", nil)
+	s.wrote("2", "2")
+	for n := 1; n <= 3; n++ { // the read of the record, the record before the write, and the one after it
+		s := &scene{T: t, cloud: awsfake.New()}
+		s.cloud.FailAt(n, awsfake.Throttling)
+		w, err := resource.Open(t.Context(), &store.Store{DB: s.cloud.Table}, "demo", "step", s.cloud.Now)
+		if err == nil {
+			err = w.Write(t.Context(), resource.Write{Aspect: "a", Read: "1", Value: "2", Do: func(context.Context) error {
+				s.made = append(s.made, "2")
+				return nil
+			}})
+			_, err = w.End(t.Context(), err)
+		}
+		if !errors.Is(err, awsfake.Throttling) || len(s.made) > 0 != (n == 3) {
+			t.Errorf("call %d failed: %v, wrote %v", n, err, s.made)
+		}
+		s.made = nil
+		if s.write("a", "1", "1", nil); n == 3 { // taken back
+			s.wrote("1")
+		} else {
+			s.wrote()
+		}
+	}
+}
+
+// A wait does not hide that the record could not be written.
+func TestAWaitDoesNotHideAFailure(t *testing.T) {
+	s := &scene{T: t, cloud: awsfake.New()}
+	w := s.open()
+	write := resource.Write{Aspect: "a", Value: "1", Do: func(context.Context) error { return nil }}
+	if err := w.Write(t.Context(), write); err != nil {
+		t.Fatal(err)
+	}
+	s.cloud.FailAt(1, awsfake.Throttling)
+	if progress, err := w.End(t.Context(), outcome.NotYet(time.Second, "x")); !errors.Is(err, awsfake.Throttling) {
+		t.Errorf("%+v, %v", progress, err)
+	}
+}
+
+func TestWhatIsThere(t *testing.T) {
+	failed := errors.New("failed")
+	type write struct {
+		value string
+		err   error
+	}
+	for what, c := range map[string]struct {
+		writes                   []write
+		created, hidden, deleted bool
+	}{
+		"never written":                     {},
+		"created":                           {writes: []write{{"x", nil}}, created: true, hidden: true},
+		"perhaps created":                   {writes: []write{{"x", failed}}, created: true},
+		"deleted":                           {writes: []write{{"", nil}}, deleted: true},
+		"perhaps deleted, long ago created": {writes: []write{{"", failed}}},
+		"created and deleted":               {writes: []write{{"x", nil}, {"", nil}}, deleted: true},
+		"created and perhaps deleted":       {writes: []write{{"x", nil}, {"", failed}}, created: true},
+		"deleted and created again":         {writes: []write{{"", nil}, {"x", nil}}, created: true, hidden: true},
+	} {
+		s := &scene{T: t, cloud: awsfake.New()}
+		for _, one := range c.writes {
+			s.write("the/a", "other", one.value, one.err)
+		}
+		w := s.open()
+		if w.Created("the/a") != c.created || w.Hidden("the/a") != c.hidden || w.Deleted("the/a") != c.deleted ||
+			slices.Equal(w.Unseen("the/"), []string{"a"}) != c.created || w.Recent("the/a") != (len(c.writes) > 0) {
+			t.Errorf("%s: created %v, hidden %v, deleted %v, unseen %v", what, w.Created("the/a"), w.Hidden("the/a"), w.Deleted("the/a"),
+				w.Unseen("the/"))
+		}
+		s.cloud.Pass(resource.Lag)
+		if w := s.open(); w.Created("the/a") || w.Deleted("the/a") || w.Recent("the/a") {
+			t.Errorf("%s: it counts after the lag", what)
+		}
+	}
+}
+
+// The parts of a resource that was deleted and made again are not judged by a read, which may be one of the former.
+func TestPartsOfAResourceThatWasMadeAgain(t *testing.T) {
+	s := &scene{T: t, cloud: awsfake.New()}
+	s.write("role", "there", "", nil)
+	s.write("role", "", "there", nil)
+	s.made = nil
+	s.write("role/policy", "p", "p", nil)
+	s.wrote("p")
+	s.write("role/policy", "p", "p", nil)
+	s.write("role2/policy", "p", "p", nil)
+	s.wrote()
+	w := s.open()
+	again := resource.Write{Aspect: "entry", Value: "there", Parts: map[string]string{"/tags": "t"}, Do: func(context.Context) error { return nil }}
+	if err := w.Write(t.Context(), again); err != nil || !w.Confirms("entry/tags", "t") || w.Confirms("entry/tags", "u") {
+		t.Errorf("what the creation sets too: %v", err)
+	}
+}
+
+// What cannot be written again without harm is judged when the read is no older than the write.
+func TestOutdated(t *testing.T) {
+	failed := errors.New("failed")
+	for what, c := range map[string]struct {
+		play         func(*scene)
+		read, wanted string
+		want         bool
+	}{
+		"nothing written":                 {func(*scene) {}, "1", "0", false},
+		"the value before":                {func(s *scene) { s.write("a", "1", "0", nil) }, "1", "0", true},
+		"the value":                       {func(s *scene) { s.write("a", "1", "0", nil) }, "0", "1", false},
+		"somebody else's":                 {func(s *scene) { s.write("a", "1", "0", nil) }, "2", "0", false},
+		"one of two before":               {func(s *scene) { s.write("a", "1", "0", nil); s.write("a", "0", "3", nil) }, "0", "3", true},
+		"perhaps written, wanted":         {func(s *scene) { s.write("a", "1", "0", failed) }, "1", "0", false},
+		"perhaps written, seen":           {func(s *scene) { s.write("a", "1", "0", failed) }, "0", "0", false},
+		"perhaps written, to take back":   {func(s *scene) { s.write("a", "1", "0", failed) }, "1", "1", true},
+		"perhaps taken back, seen before": {func(s *scene) { s.write("a", "1", "0", nil); s.write("a", "0", "1", failed) }, "1", "1", true},
+	} {
+		s := &scene{T: t, cloud: awsfake.New()}
+		c.play(s)
+		if got := s.open().Outdated("a", c.read, c.wanted); got != c.want {
+			t.Errorf("%s: outdated %v", what, got)
+		}
+	}
+}
