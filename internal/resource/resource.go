@@ -109,7 +109,7 @@ func (w *Writer) Write(ctx context.Context, write Write) error {
 		return fmt.Errorf("%s: %w", write.Aspect, err)
 	}
 	if err := write.Do(ctx); err != nil {
-		return err
+		return w.undo(write.Aspect, last, written, err)
 	}
 	record.At, record.Done = w.now().UTC(), true
 	w.written[write.Aspect], w.unsaved = record, true
@@ -120,6 +120,26 @@ func (w *Writer) Write(ctx context.Context, write Write) error {
 		w.Changes = append(w.Changes, write.Change)
 	}
 	return nil
+}
+
+// notMade is the error of a write that AWS has certainly not made.
+type notMade struct{ error }
+
+func (n notMade) Unwrap() error { return n.error }
+
+// NotMade returns the error of a write that AWS has refused, so that nothing was written. An error that may be the answer
+// to a second try, such as that a resource exists, is none of these.
+func NotMade(err error) error { return notMade{err} }
+
+// undo returns the error of a write. It restores the record from before one that was certainly not made.
+func (w *Writer) undo(aspect string, last Record, written bool, err error) error {
+	if errors.As(err, new(notMade)) {
+		if w.written[aspect] = last; !written {
+			delete(w.written, aspect)
+		}
+		w.unsaved = true
+	}
+	return err
 }
 
 func (w *Writer) save(ctx context.Context) error {

@@ -37,7 +37,7 @@ func (s *scene) write(aspect, read, value string, failed error) {
 		s.made = append(s.made, value)
 		return failed
 	}})
-	if _, err = w.End(s.Context(), err); !errors.Is(err, failed) {
+	if _, err = w.End(s.Context(), err); !errors.Is(err, errors.Unwrap(failed)) && !errors.Is(err, failed) {
 		s.Fatal(err)
 	}
 }
@@ -108,6 +108,21 @@ func TestAWriteThatMayNotHaveBeenMadeIsMadeAgain(t *testing.T) {
 	}
 }
 
+// A write that AWS has refused leaves the record as it was.
+func TestAWriteThatWasNotMade(t *testing.T) {
+	failed := errors.New("failed")
+	s := &scene{T: t, cloud: awsfake.New()}
+	s.write("a", "", "there", resource.NotMade(failed))
+	if s.open().Recent("a") {
+		t.Error("it counts as written")
+	}
+	s.write("a", "", "there", nil)
+	s.write("a", "there", "", resource.NotMade(failed))
+	if !s.open().Hidden("a") {
+		t.Error("it does not count as written before")
+	}
+}
+
 // A wait does not hide that the record could not be written.
 func TestAWaitDoesNotHideAFailure(t *testing.T) {
 	s := &scene{T: t, cloud: awsfake.New()}
@@ -170,7 +185,9 @@ func TestPartsOfAResourceThatWasMadeAgain(t *testing.T) {
 	s.write("role2/policy", "p", "p", nil)
 	s.wrote()
 	w := s.open()
-	again := resource.Write{Aspect: "entry", Value: "there", Parts: map[string]string{"/tags": "t"}, Do: func(context.Context) error { return nil }}
+	again := resource.Write{
+		Aspect: "entry", Value: "there", Parts: map[string]string{"/tags": "t"}, Do: func(context.Context) error { return nil },
+	}
 	if err := w.Write(t.Context(), again); err != nil || !w.Confirms("entry/tags", "t") || w.Confirms("entry/tags", "u") {
 		t.Errorf("what the creation sets too: %v", err)
 	}

@@ -157,7 +157,8 @@ func (a *Step) unknownToEKS(ctx context.Context, function string, err error) err
 		return look
 	}
 	if outcome.Young(made, a.Now()) {
-		return outcome.NotYet(poll, "EKS does not know the role of function %s yet: it was made less than a minute ago", function)
+		err = outcome.NotYet(poll, "EKS does not know the role of function %s yet: it was made less than a minute ago", function)
+		return resource.NotMade(err)
 	}
 	return fmt.Errorf("EKS refuses the role of function %s although it is no new one; deploy the stack again: %w", function, err)
 }
@@ -165,7 +166,8 @@ func (a *Step) unknownToEKS(ctx context.Context, function string, err error) err
 func (a *Step) update(ctx context.Context, p *plan.Plan, function string, live *types.AccessEntry, w *resource.Writer) error {
 	role, wanted := a.Principals[function], groups(function)
 	return w.Write(ctx, resource.Write{
-		Aspect: aspect(function) + "/groups", Read: resource.Read(slices.Equal(live.KubernetesGroups, wanted), resource.Hash(wanted)), Value: resource.Hash(wanted),
+		Aspect: aspect(function) + "/groups", Value: resource.Hash(wanted),
+		Read:   resource.Read(slices.Equal(live.KubernetesGroups, wanted), resource.Hash(wanted)),
 		Change: outcome.Change{Subject: aspect(function), Action: "updated"},
 		Do: func(ctx context.Context) error {
 			_, err := a.EKS.UpdateAccessEntry(ctx, &eks.UpdateAccessEntryInput{

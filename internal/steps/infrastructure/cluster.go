@@ -78,7 +78,7 @@ func (i *Step) unknownToEKS(role *iamtypes.Role, err error) error {
 		return err
 	}
 	if outcome.Young(role.CreateDate, i.Now()) {
-		return outcome.NotYet(poll, "EKS does not know role %s yet: it was made less than a minute ago", *role.RoleName)
+		return resource.NotMade(outcome.NotYet(poll, "EKS does not know role %s yet: it was made less than a minute ago", *role.RoleName))
 	}
 	return fmt.Errorf("EKS refuses the role although it is no new one; see whether it is still there (`aws iam get-role "+
 		"--role-name %s`), and request a pass: %w", *role.RoleName, err)

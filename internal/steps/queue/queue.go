@@ -164,6 +164,9 @@ func (q *Step) create(ctx context.Context, p *plan.Plan, w *resource.Writer) (st
 		Do: func(ctx context.Context) error {
 			in := &sqs.CreateQueueInput{QueueName: &p.Queue.Name, Attributes: attributes(p), Tags: p.Queue.Tags}
 			_, err := q.SQS.CreateQueue(ctx, in)
+			if errors.As(err, new(*types.QueueDeletedRecently)) {
+				return resource.NotMade(err)
+			}
 			return err
 		},
 	})
