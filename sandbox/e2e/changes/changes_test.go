@@ -102,6 +102,12 @@ func TestConfined(t *testing.T) {
 	sandbox.Play(t, story.Confined)
 }
 
+// Nodes have the CNI's policy only while it needs it, and build nodes a role of their own if they are to.
+func TestNodeRoles(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.NodeRoles)
+}
+
 // Forged interruption messages do not reach Karpenter.
 func TestForged(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
