@@ -185,12 +185,6 @@ func (w *Writer) Created(aspect string) bool {
 	return last.Value != "" || !last.Done && slices.ContainsFunc(last.Earlier, func(value string) bool { return value != "" })
 }
 
-// Hidden reports whether a resource is there although a read did not find it.
-func (w *Writer) Hidden(aspect string) bool {
-	last := w.written[aspect]
-	return last.Done && last.Value != ""
-}
-
 // Deleted reports whether a read that finds a resource is older than its deletion.
 func (w *Writer) Deleted(aspect string) bool {
 	last, written := w.written[aspect]

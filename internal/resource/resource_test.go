@@ -118,7 +118,7 @@ func TestAWriteThatWasNotMade(t *testing.T) {
 	}
 	s.write("a", "", "there", nil)
 	s.write("a", "there", "", resource.NotMade(failed))
-	if !s.open().Hidden("a") {
+	if w := s.open(); !w.Confirms("a", "there") || !w.Created("a") {
 		t.Error("it does not count as written before")
 	}
 }
@@ -144,27 +144,26 @@ func TestWhatIsThere(t *testing.T) {
 		err   error
 	}
 	for what, c := range map[string]struct {
-		writes                   []write
-		created, hidden, deleted bool
+		writes           []write
+		created, deleted bool
 	}{
 		"never written":                     {},
-		"created":                           {writes: []write{{"x", nil}}, created: true, hidden: true},
+		"created":                           {writes: []write{{"x", nil}}, created: true},
 		"perhaps created":                   {writes: []write{{"x", failed}}, created: true},
 		"deleted":                           {writes: []write{{"", nil}}, deleted: true},
 		"perhaps deleted, long ago created": {writes: []write{{"", failed}}},
 		"created and deleted":               {writes: []write{{"x", nil}, {"", nil}}, deleted: true},
 		"created and perhaps deleted":       {writes: []write{{"x", nil}, {"", failed}}, created: true},
-		"deleted and created again":         {writes: []write{{"", nil}, {"x", nil}}, created: true, hidden: true},
+		"deleted and created again":         {writes: []write{{"", nil}, {"x", nil}}, created: true},
 	} {
 		s := &scene{T: t, cloud: awsfake.New()}
 		for _, one := range c.writes {
 			s.write("the/a", "other", one.value, one.err)
 		}
 		w := s.open()
-		if w.Created("the/a") != c.created || w.Hidden("the/a") != c.hidden || w.Deleted("the/a") != c.deleted ||
+		if w.Created("the/a") != c.created || w.Deleted("the/a") != c.deleted ||
 			slices.Equal(w.Unseen("the/"), []string{"a"}) != c.created || w.Recent("the/a") != (len(c.writes) > 0) {
-			t.Errorf("%s: created %v, hidden %v, deleted %v, unseen %v", what, w.Created("the/a"), w.Hidden("the/a"), w.Deleted("the/a"),
-				w.Unseen("the/"))
+			t.Errorf("%s: created %v, deleted %v, unseen %v", what, w.Created("the/a"), w.Deleted("the/a"), w.Unseen("the/"))
 		}
 		s.cloud.Pass(resource.Lag)
 		if w := s.open(); w.Created("the/a") || w.Deleted("the/a") || w.Recent("the/a") {

@@ -147,7 +147,7 @@ func aspect(role string) string { return "role " + role }
 const there = "there"
 
 func (i *Step) createRole(ctx context.Context, p *plan.Plan, wanted wantedRole, w *resource.Writer) (live *types.Role, err error) {
-	return live, w.Write(ctx, resource.Write{
+	err = w.Write(ctx, resource.Write{
 		Aspect: aspect(wanted.Name), Value: there, Change: outcome.Change{Subject: "role " + wanted.Name, Action: "created"},
 		Parts: map[string]string{
 			"/boundary": wanted.boundary, "/trust": resource.Hash(wanted.Trust), "/tags": resource.Hash(p.Infrastructure.Tags),
@@ -168,6 +168,7 @@ func (i *Step) createRole(ctx context.Context, p *plan.Plan, wanted wantedRole, 
 			return nil
 		},
 	})
+	return live, err
 }
 
 // removeRole deletes a role of ours with its policies. It waits while an instance profile holds the role: Karpenter

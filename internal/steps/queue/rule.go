@@ -29,26 +29,26 @@ type liveRule struct {
 // rule creates or repairs the rule and its one target, and enables the rule.
 func (q *Step) rule(ctx context.Context, p *plan.Plan, live liveRule, w *resource.Writer) error {
 	none := live.DescribeRuleOutput == nil || w.Deleted(aspectRule)
-	if none && w.Hidden(aspectRule) {
-		return resource.NotShown(creationLag, "rule "+p.Queue.Rule.Name)
-	}
+	perhaps := none && w.Created(aspectRule) // AWS does not show it yet, or somebody has deleted it
 	if !none && !ownership.Owned(live.tags, p.Rack, p.Cluster.ARN) {
 		return outcome.Reject("rack", "EventBridge rule %s exists and was not made by Sawhorse for this rack and cluster; "+
 			"delete it, or use another rack name", p.Queue.Rule.Name)
 	}
-	if err := q.putRule(ctx, p, live, none, w); err != nil {
-		return err
+	arn, err := q.putRule(ctx, p, live, none, w)
+	if err == nil && perhaps {
+		err = q.tagRule(ctx, p, arn, nil, w)
 	}
-	if !none {
-		if err := q.tagRule(ctx, p, live.Arn, live.tags, w); err != nil {
-			return err
-		}
+	if err == nil && !none {
+		err = q.tagRule(ctx, p, live.Arn, live.tags, w)
+	}
+	if err != nil {
+		return err
 	}
 	return q.target(ctx, p, live.targets, w)
 }
 
-// putRule puts the rule if there is none, or if its pattern or its state differs.
-func (q *Step) putRule(ctx context.Context, p *plan.Plan, live liveRule, none bool, w *resource.Writer) error {
+// putRule puts the rule if there is none, or if its pattern or its state differs. It returns the ARN of a rule that it has put.
+func (q *Step) putRule(ctx context.Context, p *plan.Plan, live liveRule, none bool, w *resource.Writer) (arn *string, err error) {
 	pattern := p.Queue.Rule.Pattern.JSON()
 	same := !none && live.State == types.RuleStateEnabled && live.EventPattern != nil && sameJSON(*live.EventPattern, pattern)
 	input := &eventbridge.PutRuleInput{
@@ -59,14 +59,19 @@ func (q *Step) putRule(ctx context.Context, p *plan.Plan, live liveRule, none bo
 		input.Tags, action, parts["/tags"] = ruleTags(p.Queue.Tags), "created", resource.Hash(p.Queue.Tags)
 	}
 	hash := resource.Hash(pattern)
-	return w.Write(ctx, resource.Write{
+	err = w.Write(ctx, resource.Write{
 		Aspect: aspectRule, Read: resource.Read(same, hash), Value: hash, Parts: parts,
 		Change: outcome.Change{Subject: "rule " + p.Queue.Rule.Name, Action: action},
 		Do: func(ctx context.Context) error {
-			_, err := q.Rules.PutRule(ctx, input)
-			return wrap(quota(err), "rule %s: put", p.Queue.Rule.Name)
+			out, err := q.Rules.PutRule(ctx, input)
+			if err != nil {
+				return wrap(quota(err), "rule %s: put", p.Queue.Rule.Name)
+			}
+			arn = out.RuleArn
+			return nil
 		},
 	})
+	return arn, err
 }
 
 // quota adds to the error what to do if the event bus has no rule left. EventBridge's own text names neither the quota
@@ -75,9 +80,9 @@ func quota(err error) error {
 	if !errors.As(err, new(*types.LimitExceededException)) {
 		return err
 	}
-	return fmt.Errorf("the default event bus has as many rules as its quota allows (300 in most regions, 100 in some); delete "+
-		"rules that nothing uses, or raise the quota with `aws service-quotas request-service-quota-increase --service-code events "+
-		"--quota-code L-244521F2 --desired-value NUMBER`: %w", err)
+	return resource.NotMade(fmt.Errorf("the default event bus has as many rules as its quota allows (300 in most regions, 100 in "+
+		"some); delete rules that nothing uses, or raise the quota with `aws service-quotas request-service-quota-increase "+
+		"--service-code events --quota-code L-244521F2 --desired-value NUMBER`: %w", err))
 }
 
 // tagRule sets the tags of a rule of ours, if some are missing.

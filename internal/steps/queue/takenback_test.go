@@ -52,3 +52,15 @@ func TestTakenBack(t *testing.T) {
 		})
 	}
 }
+
+// A rule that somebody deletes moments after it was made is made again at once, with its tags.
+func TestARuleThatSomebodyDeletedAtOnce(t *testing.T) {
+	cloud, q := begin()
+	complete(t, cloud, q, true)
+	delete(cloud.Events.Rules, name)
+	progress, err := q.Run(t.Context(), wanted(true), "")
+	if rule := cloud.Events.Rules[name]; err != nil || progress.Wait > 0 || rule == nil || len(rule.Tags) != 3 || len(rule.Targets) != 1 {
+		t.Errorf("%+v, %v, %+v", rule, err, progress)
+	}
+	unchanged(t, cloud, q, true)
+}
