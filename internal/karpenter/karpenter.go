@@ -93,7 +93,7 @@ type Hash struct {
 type Notes struct {
 	// Digest is the digest of the controller's image for all architectures; empty if it is not known.
 	Digest string `json:"digest,omitempty"`
-	// DigestSource says where the digest was found.
+	// DigestSource says where the digest was found, or why it is not known.
 	DigestSource string `json:"digestSource,omitempty"`
 	// PoliciesOf is the version whose folder has the policies: this one, or an older one with the same policies.
 	PoliciesOf string `json:"policiesOf"`

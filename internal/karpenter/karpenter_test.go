@@ -41,7 +41,8 @@ var digest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 // Every version has its facts, and the notes that people write.
 func TestFactsAndNotes(t *testing.T) {
 	for i, r := range karpenter.All() {
-		if (r.Digest != "" || r.DigestSource != "") && (!digest.MatchString(r.Digest) || r.DigestSource == "") {
+		if r.DigestSource == "" || (r.Digest == "") != strings.Contains(r.DigestSource, "not known: ") ||
+			r.Digest != "" && !digest.MatchString(r.Digest) {
 			t.Errorf("%s: digest %q from %q", r.Version, r.Digest, r.DigestSource)
 		}
 		if i > 0 && len(r.Upgrade) == 0 {

@@ -274,8 +274,8 @@ var Table = []Param{
 		Value: Value{Type: "text", Pattern: `[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)+`,
 			Allowed: "an image repository without a tag",
 			Example: "123456789012.dkr.ecr.eu-central-1.amazonaws.com/karpenter/controller"},
-		Description: "Where the cluster pulls Karpenter's controller image from, for private clusters: the account's own ECR, " +
-			"or what the stack's imageRepositories allow.",
+		Description: "Where the cluster pulls Karpenter's controller image from, for private clusters. For a version whose digest is not " +
+			"known, only what the stack's imageRepositories allow.",
 		set: setter(text, func(c *Config) *string { return &c.ImageRepository }),
 	},
 	{

@@ -3,10 +3,10 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	catalogue "github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
@@ -25,37 +25,47 @@ func (b *builder) allowed() {
 	b.proxies()
 }
 
-// imageRepository refuses images of others for Karpenter's controller, which has rights in AWS and in the cluster.
+// imageRepository refuses an image for Karpenter's controller, which has rights in AWS and in the cluster, that somebody
+// else may have made. A digest selects the same image in every repository. A version without a digest takes whatever has
+// its tag, so its image comes from the chart's own repository or from one that the deployment names.
 func (b *builder) imageRepository() {
-	image, others := b.config.ImageRepository, b.facts.Deployment.ImageRepositories
+	image := b.config.ImageRepository
 	taken := func(allowed string) bool {
 		beginning, several := strings.CutSuffix(allowed, "*")
 		return image == allowed || several && strings.HasPrefix(image, beginning)
 	}
-	if image == "" || image == ownership.ControllerImage || slices.ContainsFunc(others, taken) || len(others) == 0 && b.ownECR(image) {
+	named := append([]string{ownership.ControllerImage}, b.facts.Deployment.ImageRepositories...)
+	if image == "" || slices.ContainsFunc(named, taken) {
 		return
 	}
-	allowed := "the account's own ECR"
-	if len(others) > 0 {
-		allowed = strings.Join(others, ", ")
+	inForce, kept := b.inForce(imageRepository, image), b.facts.Records.kept()
+	for _, release := range b.installable() {
+		if release.Digest != "" {
+			continue
+		}
+		parameter, otherwise := imageRepository, "write a karpenter_version whose digest is known"
+		if inForce && release.Version != kept {
+			parameter = params.ParamVersion
+		}
+		if release.Version != b.target.Version {
+			otherwise = fmt.Sprintf("write it once %s runs, because %s comes back if that fails", b.target.Version, release.Version)
+		}
+		b.disallowed(parameter, inForce && release.Version == kept,
+			"karpenter_image_repository is %s, and the digest of Karpenter %s's image is not known, so whatever has that tag there would run "+
+				"with the rights of Karpenter's controller; allowed for that version are %s; write one of these, have it added to the stack's "+
+				"context value imageRepositories, or %s", image, release.Version, strings.Join(named, ", "), otherwise)
+		return
 	}
-	b.disallowed(imageRepository, b.inForce(imageRepository, image),
-		"karpenter_image_repository is %s, and what is in it would run with the rights of Karpenter's controller; allowed are %s and %s; "+
-			"write one of these, or have it added to the stack's context value imageRepositories", image, ownership.ControllerImage, allowed)
 }
 
-// ecr matches a repository in a private ECR registry. It captures the account, and the domain suffix used in China. The
-// pattern of the region excludes the hosts of other AWS services.
-var ecr = regexp.MustCompile(`^([0-9]{12})\.dkr\.ecr\.[a-z]{2}(?:-[a-z]+)+-[0-9]+\.amazonaws\.com(\.cn)?/`)
-
-// ownECR reports whether an image is in the cluster's account, in any region. If the account is unknown, any account
-// will do.
-func (b *builder) ownECR(image string) bool {
-	found := ecr.FindStringSubmatch(image)
-	if c := b.facts.Cluster; found != nil && c != nil && c.Account != "" {
-		return found[1] == c.Account && (found[2] != "") == (c.Partition == "aws-cn")
+// installable returns the versions whose controller the plan may run: its own, and the one in force, which comes back if
+// a change of version fails.
+func (b *builder) installable() []catalogue.Release {
+	releases := []catalogue.Release{b.target.Release}
+	if before, err := catalogue.Find(b.facts.Records.InForce()); err == nil && before.Version != b.target.Version {
+		releases = append(releases, before)
 	}
-	return found != nil
+	return releases
 }
 
 // systemDeployments refuses Deployments that do not belong to the rack, because changing the placement of a Deployment

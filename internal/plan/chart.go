@@ -116,7 +116,8 @@ func (k karpenter) controllerValues(rack, cluster string, in charts) map[string]
 	if in.RoleARN != "" {
 		account["annotations"] = map[string]any{"eks.amazonaws.com/role-arn": in.RoleARN}
 	}
-	// Without a digest in the catalogue, the tag alone selects the image. The image in a mirror has the same digest.
+	// Without a digest in the catalogue, the tag alone selects the image, so imageRepository limits where it comes from. The
+	// image in a mirror has the same digest.
 	image := map[string]any{"tag": k.Version}
 	if k.Digest != "" {
 		image["digest"] = k.Digest

@@ -33,6 +33,9 @@ type Facts struct {
 	// Architectures maps instance types that Karpenter does not know to their architecture according to EC2: amd64 or
 	// arm64.
 	Architectures map[string]string `json:"architectures,omitempty"`
+	// Images maps what karpenter_config names, IDs of images and public parameters that have one, to images. What EC2 shows
+	// the account no image for is left out.
+	Images map[string]Image `json:"images,omitempty"`
 	// Pools maps NodePools to what they run now.
 	Pools map[string]PoolFacts `json:"pools,omitempty"`
 	// NodeClaims are the cluster's NodeClaims, or nil if they were not looked up.
@@ -53,9 +56,11 @@ type Facts struct {
 type Deployment struct {
 	// RequireClusterTag requires a tag on the cluster, with which its owner admits the rack.
 	RequireClusterTag bool
-	// ImageRepositories are the allowed image repositories for Karpenter's controller, beside Karpenter's own. An entry
-	// is exact, or a prefix that ends in /*. If there are none, the account's own ECR is allowed.
+	// ImageRepositories are the image repositories, beside Karpenter's own, for controllers of Karpenter's versions whose
+	// digest is not known. An entry is exact, or a prefix that ends in /*.
 	ImageRepositories []string
+	// ImageOwners are the owners, beside Amazon, whose images nodes may run: accounts, or EC2's alias aws-marketplace.
+	ImageOwners []string
 	// SystemNamespaces are the namespaces, beside kube-system and the rack's own, whose Deployments may be placed on
 	// system nodes.
 	SystemNamespaces []string
@@ -233,6 +238,16 @@ type Resources struct {
 // AutoScalingGroup is the Auto Scaling group behind a node group.
 type AutoScalingGroup struct {
 	Name string `json:"name"`
+}
+
+// Image is an AMI.
+type Image struct {
+	ID string `json:"id"`
+	// Owner is the account, and Alias is EC2's name for an owner, such as amazon.
+	Owner string `json:"owner"`
+	Alias string `json:"alias,omitempty"`
+	// OfNodes means that it has the tag of images that nodes may run.
+	OfNodes bool `json:"ofNodes,omitempty"`
 }
 
 // Tagged is an EC2 resource and its tags.

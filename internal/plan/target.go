@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -58,6 +59,14 @@ func (r Records) InForce() string {
 	}
 }
 
+// kept returns the version that a rack stays with: the one in force or, before any was Ready, the one that was planned.
+func (r Records) kept() string {
+	if !r.WasOn {
+		return ""
+	}
+	return cmp.Or(r.InForce(), r.Karpenter.Planned)
+}
+
 // Accept returns what is recorded about Karpenter when a plan for this version of it is accepted.
 func (r Records) Accept(version string) KarpenterRecord {
 	accepted := r.Karpenter
@@ -82,10 +91,7 @@ func Target(config params.Config, facts Facts) catalogue.Release {
 
 func targetOf(config params.Config, facts Facts) target {
 	records, inForce := facts.Records, facts.Records.InForce()
-	wanted, kept := config.KarpenterVersion, inForce
-	if records.WasOn && kept == "" {
-		kept = records.Karpenter.Planned
-	}
+	wanted, kept := config.KarpenterVersion, records.kept()
 	t := target{Release: catalogue.Default()}
 	failed := records.Karpenter.RolledBack
 	switch {
