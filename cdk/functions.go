@@ -225,7 +225,8 @@ func (s *sawhorse) restrictions(env map[string]*string) {
 	for variable, list := range map[string][]string{
 		"SAWHORSE_NODE_ROLES": s.NodeRoles, "SAWHORSE_OBJECT_PREFIXES": s.ObjectPrefixes, "SAWHORSE_OBJECT_ACCOUNTS": s.objectOwners(),
 		"SAWHORSE_IMAGE_REPOSITORIES": s.ImageRepositories, "SAWHORSE_SYSTEM_NAMESPACES": s.SystemNamespaces,
-		"SAWHORSE_PROXIES": s.Proxies,
+		"SAWHORSE_PROXIES":      s.Proxies,
+		"SAWHORSE_IMAGE_OWNERS": s.ImageOwners,
 	} {
 		if len(list) > 0 {
 			env[variable] = jsii.String(strings.Join(list, ","))

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/jsii-runtime-go"
 
@@ -123,6 +124,12 @@ func (s *sawhorse) controllerAtMost() []awsiam.PolicyStatement {
 	// A snapshot that a launch names becomes a disk of the node, so the account's own snapshots are excluded. EC2 does
 	// not authorize the snapshots of an image, only those in block device mappings (terraform-aws-eks issue 2648).
 	ofAmazon := conditions{"StringEquals": map[string]any{"ec2:Owner": "amazon"}}
+	// The account's own images are mostly backups of servers, which would start with a rack's user data. EC2's owner of an
+	// image is amazon, aws-marketplace or an account (Service Authorization Reference, Amazon EC2). The tags of an image
+	// are those that an account itself has put on it, so the owner is compared too.
+	ofOwners := conditions{"StringEquals": map[string]any{"ec2:Owner": append([]string{"amazon"}, s.ImageOwners...)}}
+	ofNodes := conditions{"StringEquals": map[string]any{"ec2:Owner": *awscdk.Aws_ACCOUNT_ID()},
+		"StringLike": map[string]any{"aws:ResourceTag/" + ownership.TagNodes: "*"}}
 	asked := conditions{"StringLike": map[string]any{"aws:RequestTag/" + labelNodeClass: "*"}}
 	ofClass := conditions{"StringLike": map[string]any{"aws:ResourceTag/" + labelNodeClass: "*"}}
 
@@ -133,8 +140,10 @@ func (s *sawhorse) controllerAtMost() []awsiam.PolicyStatement {
 		made = append(made, arn("ec2", kind+"/*"))
 	}
 	statements := []awsiam.PolicyStatement{
-		allow(launch, append(shareable(), public("image/*"),
+		allow(launch, append(shareable(),
 			arnOf("ec2", region(), "*", "capacity-reservation/*"), arnOf("ec2", region(), "*", "placement-group/*"))),
+		allow(launch, []string{public("image/*")}, ofOwners),
+		allow(launch, []string{public("image/*")}, ofNodes),
 		allow(launch, []string{public("snapshot/*")}, ofAmazon),
 		allow(launch, []string{arn("ec2", "launch-template/*")}, ofPool),
 		allow(append(launch, "ec2:CreateLaunchTemplate"), made, launched),

@@ -150,7 +150,8 @@ func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 		allow([]string{"eks:DescribeNodegroup"}, nodeGroups()),
 		allow([]string{"eks:DescribeAddon"}, []string{arn("eks", "addon/*")}),
 		allow([]string{"ec2:DescribeSubnets", "ec2:DescribeSecurityGroups", "ec2:DescribeLaunchTemplateVersions",
-			"ec2:DescribeInstanceTypes"}, anything),
+			"ec2:DescribeInstanceTypes", "ec2:DescribeImages"}, anything),
+		allow([]string{"ssm:GetParameter"}, []string{publicParameters()}), // the images that they have
 		allow([]string{"iam:GetOpenIDConnectProvider"}, []string{iamARN("oidc-provider/*")}),
 		allow([]string{"iam:GetRole"}, ourRoleNames()),
 		allow([]string{"iam:ListAttachedRolePolicies"}, []string{iamARN("role/*")}), // of node groups, whose role names can be anything

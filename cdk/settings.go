@@ -71,9 +71,13 @@ type settings struct {
 	// RequireClusterTag (requireClusterTag) admits racks only to clusters whose tag sawhorse.dev/rack
 	// has the rack's name.
 	RequireClusterTag bool
-	// ImageRepositories (imageRepositories) may contain the image of Karpenter's controller, in addition to Karpenter's
-	// own repository: exact names, and prefixes that end in /*. If it is empty, the account's ECR is allowed.
+	// ImageRepositories (imageRepositories) may contain the image of Karpenter's controller where its digest is not known,
+	// in addition to Karpenter's own repository: exact names, and prefixes that end in /*.
 	ImageRepositories []string
+	// ImageOwners (imageOwners) are the owners, in addition to Amazon, whose images Karpenter's nodes may run: accounts, or
+	// aws-marketplace, which is the owner of what is sold there. Of the stack's own account they may run images with the tag
+	// sawhorse.dev/nodes, or all if the account is listed.
+	ImageOwners []string
 	// SystemNamespaces (systemNamespaces) are the namespaces whose Deployments racks may place on system nodes, in
 	// addition to kube-system and their own.
 	SystemNamespaces []string
@@ -97,11 +101,12 @@ type settings struct {
 }
 
 var (
-	stackNames = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,39}$`)
-	busNames   = regexp.MustCompile(`^[A-Za-z0-9._-]{1,256}$`)
-	prefixes   = regexp.MustCompile(`^(/[A-Za-z0-9_.-]+)+$`)
-	actions    = regexp.MustCompile(`^[a-z0-9-]+:([A-Za-z0-9]+\*?|\*)$`)
-	namespaces = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	stackNames  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,39}$`)
+	busNames    = regexp.MustCompile(`^[A-Za-z0-9._-]{1,256}$`)
+	prefixes    = regexp.MustCompile(`^(/[A-Za-z0-9_.-]+)+$`)
+	actions     = regexp.MustCompile(`^[a-z0-9-]+:([A-Za-z0-9]+\*?|\*)$`)
+	imageOwners = regexp.MustCompile(`^([0-9]{12}|aws-marketplace)$`)
+	namespaces  = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	// The slash before * ends a name. Without it, example.com/team* would also match example.com/team-of-others/x.
 	repositories = regexp.MustCompile(
 		`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)*/([a-z0-9]([a-z0-9._-]*[a-z0-9])?|\*)$`)
@@ -155,6 +160,8 @@ func readSettings(get func(key string) any) (settings, error) {
 		ImageRepositories: r.matching("imageRepositories", repositories,
 			"an image repository without a tag, like 123456789012.dkr.ecr.eu-central-1.amazonaws.com/karpenter/controller, or the "+
 				"beginning of some and /*"),
+		ImageOwners: r.matching("imageOwners", imageOwners,
+			"the id of an AWS account, twelve digits (as text: a number loses zeros in front), or aws-marketplace"),
 		SystemNamespaces: r.matching("systemNamespaces", namespaces, "the name of a namespace, like ingress"),
 
 		Proxies: r.matching("proxies", proxies, "a proxy, like http://proxy.example.com:3128, without a password, or a host or network that is "+

@@ -55,6 +55,10 @@ func TestSettingsRefuse(t *testing.T) {
 		{"imageRepositories", "example.com/*/x", "or the beginning of some and /*"},
 		{"imageRepositories", "example.com/x:1", "without a tag"},
 		{"imageRepositories", "Example.com/x", "without a tag"},
+		{"imageOwners", "amazon", "or aws-marketplace"}, // is allowed anyway
+		{"imageOwners", "self", "or aws-marketplace"},   // every image of the account
+		{"imageOwners", "1234", "twelve digits"},
+		{"imageOwners", "*", "twelve digits"},
 		{"systemNamespaces", "ingress*", "the name of a namespace"},
 		{"systemNamespaces", "ingress/nginx", "the name of a namespace"},
 		{"proxies", "http://user:password@proxy.example.com:3128", "without a password"},
@@ -97,11 +101,13 @@ func TestSettingsTakeLists(t *testing.T) {
 		return map[string]any{"nodeActions": "s3:Get*,kms:Decrypt,sqs:*,iam:GetRole",
 			"objectPrefixes": []any{"s3://config/racks/{rack}/", "s3://config/{rack}/pools/x-"}, "sharedObjectPrefixes": "s3://other.config/",
 			"imageRepositories": "localhost:5000/karpenter/controller,example.com/*,example.com/team/*", "systemNamespaces": "ingress,a",
-			"proxies": "http://proxy.example.com:3128,169.254.170.23,.example.com,*.example.com,10.0.0.0/8,fd00:ec2::23,localhost"}[key]
+			"imageOwners": "099720109477,aws-marketplace",
+			"proxies":     "http://proxy.example.com:3128,169.254.170.23,.example.com,*.example.com,10.0.0.0/8,fd00:ec2::23,localhost"}[key]
 	})
 	if err != nil || len(got.NodeActions) != 4 || got.NodeActions[1] != "kms:Decrypt" || len(got.ObjectPrefixes) != 3 ||
 		got.ObjectPrefixes[2] != "s3://other.config/" ||
-		len(got.ImageRepositories) != 3 || len(got.SystemNamespaces) != 2 || len(got.Proxies) != 7 || !got.RequireClusterTag {
+		len(got.ImageRepositories) != 3 || len(got.ImageOwners) != 2 || len(got.SystemNamespaces) != 2 ||
+		len(got.Proxies) != 7 || !got.RequireClusterTag {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

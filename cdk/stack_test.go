@@ -65,7 +65,8 @@ func TestMain(m *testing.M) {
 		"nodeActions": "s3:Get*,kms:Decrypt", "nodeRoles": "eks-nodes,team/*-nodes",
 		"objectPrefixes": "s3://config/racks/{rack}/", "sharedObjectPrefixes": "s3://config/shared", "objectAccounts": "210987654321",
 		"requireClusterTag": false, "imageRepositories": "example.com/karpenter/*,example.com/controller", "systemNamespaces": []any{"ingress"},
-		"proxies": []any{"http://proxy.example.com:3128", ".svc"},
+		"proxies":     []any{"http://proxy.example.com:3128", ".svc"},
+		"imageOwners": "099720109477",
 	})
 	third := stackOf(app, "Again", map[string]any{"dist": dir, "table": "Sawhorse-Table-Earlier", "dryRunConcurrency": 0,
 		"operatorRacks": strings.Join(manyRacks(50), ",")})

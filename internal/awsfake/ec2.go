@@ -21,6 +21,8 @@ type EC2 struct {
 	TemplateGroups map[string][]string
 	// Types are the instance types that EC2 knows, with their architectures.
 	Types map[string]types.ArchitectureType
+	// Images are the images that EC2 shows the account.
+	Images []types.Image
 	// Instances holds instances by id. Delay is how many descriptions show a terminated one as shutting down.
 	Instances map[string]*Instance
 	Delay     int
@@ -159,6 +161,22 @@ func (e *EC2) DescribeInstanceTypes(_ context.Context, in *ec2.DescribeInstanceT
 		}
 	}
 	return out, nil
+}
+
+// DescribeImages returns one image per page. It supports the filter image-id.
+func (e *EC2) DescribeImages(_ context.Context, in *ec2.DescribeImagesInput,
+	_ ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error) {
+	if err := e.call("EC2.DescribeImages", strings.Join(in.Filters[0].Values, ",")); err != nil {
+		return nil, err
+	}
+	var found []types.Image
+	for _, image := range e.Images {
+		if *in.Filters[0].Name == "image-id" && slices.Contains(in.Filters[0].Values, *image.ImageId) {
+			found = append(found, image)
+		}
+	}
+	page, next := pageOf(found, in.NextToken, 1)
+	return &ec2.DescribeImagesOutput{Images: page, NextToken: next}, nil
 }
 
 // filtered returns the ids of the existing resources that match the filters.

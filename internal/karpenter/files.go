@@ -110,7 +110,8 @@ func Untemplated(template []byte) []byte {
 
 // Policies returns the policy documents of the controller's role, by name, with ${…} for what differs between clusters.
 // They are those of the CloudFormation template in the version's documentation, except that of the account's subnets and
-// security groups they allow only those with the cluster's discovery tag.
+// security groups they allow only those with the cluster's discovery tag, and of images only Amazon's and the account's own
+// with the tag of images for nodes.
 func (r Release) Policies() (map[string][]byte, error) {
 	return r.texts(policies, path.Join(r.PoliciesOf, "policies"), func(file string) string { return strings.TrimSuffix(file, ".json") })
 }

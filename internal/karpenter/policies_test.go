@@ -17,8 +17,23 @@ import (
 // of 2026-08-21, the last before its release.
 
 // Where the policies differ from Karpenter's: of the account's subnets and security groups, they allow launches only into
-// those with the cluster's discovery tag.
+// those with the cluster's discovery tag; and only from images of Amazon, and from the account's own that are meant for
+// nodes.
 const (
+	images = `  on arn:${Partition}:ec2:${Region}::image/*
+`
+	narrowedImages = `node-lifecycle AllowImagesForNodes
+  may ec2:CreateFleet
+  may ec2:RunInstances
+  on arn:${Partition}:ec2:${Region}::image/*
+  if StringEquals ec2:Owner = ${Account}
+  if StringLike aws:ResourceTag/sawhorse.dev/nodes = *
+node-lifecycle AllowImagesOfAmazon
+  may ec2:CreateFleet
+  may ec2:RunInstances
+  on arn:${Partition}:ec2:${Region}::image/*
+  if StringEquals ec2:Owner = amazon
+`
 	networks = `  on arn:${Partition}:ec2:${Region}:*:security-group/*
   on arn:${Partition}:ec2:${Region}:*:subnet/*
 `
@@ -41,10 +56,11 @@ func TestPoliciesAreKarpenters(t *testing.T) {
 		}
 		const next = "node-lifecycle AllowScopedResourceCreationTagging"
 		count := func(part string) int { return strings.Count(string(reference), part) }
-		if count(networks) != 1 || count(next) != 1 || count(" Allow") < 17 {
+		const first = "node-lifecycle AllowScopedDeletion\n"
+		if count(networks) != 1 || count(images) != 1 || count(next) != 1 || count(first) != 1 || count(" Allow") < 17 {
 			t.Fatalf("the test has lost the facts: %s", reference)
 		}
-		want := strings.NewReplacer(networks, "", next, narrowed+next).Replace(string(reference))
+		want := strings.NewReplacer(networks, "", images, "", first, narrowedImages+first, next, narrowed+next).Replace(string(reference))
 		if got := strings.Join(statements(t, r), "\n") + "\n"; got != want {
 			t.Errorf("%s: the policies say\n%s\nKarpenter's say\n%s", r.Version, got, want)
 		}

@@ -15,10 +15,12 @@ import (
 
 // Observer reads facts.
 type Observer struct {
-	EKS     EKS
-	EC2     EC2
-	IAM     IAM
-	SQS     SQS
+	EKS EKS
+	EC2 EC2
+	IAM IAM
+	SQS SQS
+	// SSM has AWS's public parameters.
+	SSM     SSM
 	Rules   Rules
 	Records Records
 	// Deployment is what the deployment allows racks to do.
@@ -65,6 +67,10 @@ func (o *Observer) Facts(ctx context.Context, config params.Config, records plan
 		},
 		func(ctx context.Context) (err error) {
 			facts.Architectures, err = o.architectures(ctx, config)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			facts.Images, err = o.images(ctx, config.Override)
 			return err
 		},
 		func(ctx context.Context) error { return o.credentials(ctx, config, cluster.Cluster, records, &facts) },

@@ -113,6 +113,8 @@ const (
 	TagQueueInterruption = "interruption"
 	// TagDiscovery is on the subnets and security groups that Karpenter may use. Its value is the cluster's name.
 	TagDiscovery = "karpenter.sh/discovery"
+	// TagNodes is on the account's own images that nodes may run. Its value does not matter.
+	TagNodes = "sawhorse.dev/nodes"
 	// TagName and TagRackOfNode are on the instance and the volume of every node.
 	TagName       = "Name"
 	TagRackOfNode = "Rack"

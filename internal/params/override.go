@@ -215,6 +215,20 @@ func (r *Result) windows(config map[string]any) {
 	}
 }
 
+// Images returns what the amiSelectorTerms name: the IDs of images, and the parameters that have the ID of one.
+func (o Override) Images() (ids, parameters []string) {
+	terms, _ := o.EC2NodeClass["amiSelectorTerms"].([]any)
+	for _, entry := range terms {
+		term, _ := entry.(map[string]any)
+		if id, _ := term["id"].(string); id != "" {
+			ids = append(ids, id)
+		} else if name, _ := term["ssmParameter"].(string); name != "" {
+			parameters = append(parameters, name)
+		}
+	}
+	return ids, parameters
+}
+
 // snapshots refuses volumes that are created from a snapshot. A snapshot may hold anyone's data, and whoever writes the
 // rack's parameters could read it on a node.
 func (r *Result) snapshots(config map[string]any) {

@@ -88,8 +88,10 @@ type identity struct {
 	BuildOwnRole  bool   `json:"buildOwnRole"`
 	// SharedNetworks has the ARNs of the chosen subnets and security groups that another account owns. The controller's
 	// policy allows them by ARN, and those of its own account by tag.
-	SharedNetworks []string          `json:"sharedNetworks"`
-	Tags           map[string]string `json:"tags"`
+	SharedNetworks []string `json:"sharedNetworks"`
+	// ImageOwners are the owners, beside Amazon, whose images nodes may run.
+	ImageOwners []string          `json:"imageOwners"`
+	Tags        map[string]string `json:"tags"`
 }
 
 // infrastructure plans Karpenter's identity.
@@ -101,6 +103,7 @@ func (b *builder) infrastructure() {
 		PodIdentity:    b.podIdentity(),
 		CNIIndependent: b.config.Enabled && b.cniIndependent(),
 		SharedNetworks: b.sharedNetworks(),
+		ImageOwners:    b.facts.Deployment.ImageOwners,
 		Tags:           b.tags(),
 	}
 	wants := b.config.BuildNodes && b.config.BuildMinimalRole
@@ -233,6 +236,13 @@ func (k karpenter) infrastructure(c Cluster, in identity, queue string) Infrastr
 		})
 	}
 	in.buildNodes(c, &made)
+	if len(in.ImageOwners) > 0 {
+		made.Controller.Policies["image-owners"] = policy(map[string]any{
+			"Sid": "AllowImagesOfOwners", "Effect": "Allow", "Action": []string{"ec2:RunInstances", "ec2:CreateFleet"},
+			"Resource":  fmt.Sprintf("arn:%s:ec2:%s::image/*", c.Partition, c.Region),
+			"Condition": map[string]any{"StringEquals": map[string]any{"ec2:Owner": in.ImageOwners}},
+		})
+	}
 	made.Nodes.Description = "Nodes that Karpenter launches for EKS cluster " + c.Name
 	made.Nodes.Trust = nodeTrust(c)
 	made.Nodes.Attached = in.NodePolicies

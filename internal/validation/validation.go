@@ -34,6 +34,14 @@ type InForce struct {
 	Running func(*plan.Facts)
 }
 
+// plan returns the plan in force, or nil if there is none or none can be read.
+func (i InForce) plan() (*plan.Plan, error) {
+	if i.Plan == nil {
+		return nil, nil
+	}
+	return i.Plan()
+}
+
 // Validate validates parsed parameters against the facts observed for them.
 func Validate(parsed params.Result, facts plan.Facts, before InForce) (Result, error) {
 	compiled := nodes.Compile(parsed.Config, facts)
@@ -48,6 +56,12 @@ func Validate(parsed params.Result, facts plan.Facts, before InForce) (Result, e
 	if others {
 		parsed.RejectUnlessDisabling(unless(parsed.Problems, compiled.Check())...)
 	}
+	foreign, known, err := compiled.Images(facts, before.plan)
+	if err != nil {
+		return result, err
+	}
+	parsed.RejectUnlessDisabling(unless(parsed.Problems, foreign)...)
+	parsed.Advise(known...)
 	parsed.Add(outcome.Problems...)
 	if compares && (others || reselects(result.Plan, facts.Records.Applied)) {
 		if err := result.compare(&facts, before, len(parsed.Problems) == 0); err != nil {

@@ -24,7 +24,7 @@ func (d *draft) amis() (found findings) {
 		if alias, is := term["alias"].(string); is {
 			found.wrongAlias(at("alias"), alias)
 		}
-		if owner, is := term["owner"].(string); is && !account.MatchString(owner) && !slices.Contains(owners, owner) {
+		if owner, is := term["owner"].(string); is && !accountID.MatchString(owner) && !slices.Contains(owners, owner) {
 			found.refuse(at("owner"), "is %s, which is no owner of AMIs to EC2; allowed are an account of 12 digits, %s; write one of these",
 				params.Quoted(owner), strings.Join(owners, ", "))
 		}
@@ -38,15 +38,16 @@ func (d *draft) amis() (found findings) {
 
 var (
 	imageID = regexp.MustCompile(`^ami-([0-9a-f]{8}|[0-9a-f]{17})$`)
-	account = regexp.MustCompile(`^[0-9]{12}$`)
 	// owners are the owner aliases that EC2's DescribeImages accepts besides account IDs.
 	owners = []string{"self", "amazon", "aws-marketplace"}
 )
 
 // public reports whether an SSM parameter, given by its name or ARN, is one of AWS's public parameters.
-func public(name string) bool {
-	return strings.HasPrefix(name, "/aws/service/") || strings.HasPrefix(name, "arn:") && strings.Contains(name, "::parameter/aws/service/")
-}
+func public(name string) bool { return publicParameter.MatchString(name) }
+
+// A version or a label may follow the name.
+var publicParameter = regexp.MustCompile(
+	`^(arn:[a-z-]+:ssm:[a-z0-9-]+::parameter)?/aws/service(/[a-zA-Z0-9_.-]+)+(:[a-zA-Z0-9_.-]+)?$`)
 
 // Patterns of AMI versions. Amazon Linux AMIs optimized for EKS are versioned by their release date. Bottlerocket AMIs
 // have three numbers, with or without a leading v and a commit.

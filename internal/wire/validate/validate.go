@@ -22,19 +22,21 @@ import (
 
 // New returns a Validate. The auditor runs steps read-only; bus has the events of the pass.
 func New(env handler.Env, auditor validate.Auditor, bus report.Bus) *validate.Validate {
-	clusters := eks.NewFromConfig(env.AWS)
+	clusters, parameters := eks.NewFromConfig(env.AWS), ssm.NewFromConfig(env.AWS)
 	observer := &observe.Observer{
 		EKS: clusters, EC2: ec2.NewFromConfig(env.AWS), IAM: iam.NewFromConfig(env.AWS), SQS: sqs.NewFromConfig(env.AWS),
+		SSM:   parameters,
 		Rules: eventbridge.NewFromConfig(env.AWS), Records: env.Store,
 		Deployment: plan.Deployment{
 			RequireClusterTag: os.Getenv("SAWHORSE_REQUIRE_CLUSTER_TAG") != "false", NodeRoles: env.List("SAWHORSE_NODE_ROLES"),
 			ObjectPrefixes: env.List("SAWHORSE_OBJECT_PREFIXES"), ObjectOwners: env.List("SAWHORSE_OBJECT_ACCOUNTS"),
 			ImageRepositories: env.List("SAWHORSE_IMAGE_REPOSITORIES"), SystemNamespaces: env.List("SAWHORSE_SYSTEM_NAMESPACES"),
-			Proxies: env.List("SAWHORSE_PROXIES"),
+			Proxies:     env.List("SAWHORSE_PROXIES"),
+			ImageOwners: env.List("SAWHORSE_IMAGE_OWNERS"),
 		},
 	}
 	return &validate.Validate{
-		Store: env.Store, Paths: env.Paths, Now: env.Now, Parameters: ssm.NewFromConfig(env.AWS), Observer: observer,
+		Store: env.Store, Paths: env.Paths, Now: env.Now, Parameters: parameters, Observer: observer,
 		S3: s3.NewFromConfig(env.AWS), Dial: k8s.Dial(env.AWS, clusters), Auditor: auditor, Bus: bus,
 	}
 }

@@ -1,0 +1,99 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/smithy-go"
+
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// SSM has the call of Parameter Store that an observation makes.
+type SSM interface {
+	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
+}
+
+// public matches the names and ARNs of AWS's public parameters. No function may read others here.
+var public = regexp.MustCompile(`^(?:arn:[^:]+:ssm:[^:]+::parameter)?(/aws/service/.+)$`)
+
+// images returns the images that karpenter_config names, by their IDs or by the public parameters that have them.
+func (o *Observer) images(ctx context.Context, override params.Override) (map[string]plan.Image, error) {
+	ids, parameters := override.Images()
+	named := map[string]string{} // IDs by what the user wrote
+	for _, id := range ids {
+		named[id] = id
+	}
+	for _, written := range parameters {
+		name := public.FindStringSubmatch(written)
+		if name == nil {
+			continue
+		}
+		id, err := o.imageOf(ctx, name[1])
+		if err != nil {
+			return nil, err
+		}
+		if id != "" {
+			named[written] = id
+		}
+	}
+	if len(named) == 0 {
+		return nil, nil
+	}
+	images, err := o.described(ctx, unique(slices.Collect(maps.Values(named))))
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]plan.Image{}
+	for written, id := range named {
+		if image, known := images[id]; known {
+			found[written] = image
+		}
+	}
+	return found, nil
+}
+
+// imageOf returns the value of a public parameter, or "" if there is no such parameter.
+func (o *Observer) imageOf(ctx context.Context, name string) (string, error) {
+	out, err := o.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})
+	var refused smithy.APIError
+	if errors.As(err, &refused) &&
+		slices.Contains([]string{"ParameterNotFound", "ParameterVersionNotFound", "ValidationException"}, refused.ErrorCode()) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("public parameter %s: get: %w", name, err)
+	}
+	return aws.ToString(out.Parameter.Value), nil
+}
+
+// described returns images by ID. It filters by ID, because EC2 refuses a call that names an ID which does not exist.
+func (o *Observer) described(ctx context.Context, ids []string) (map[string]plan.Image, error) {
+	images := map[string]plan.Image{}
+	pages := ec2.NewDescribeImagesPaginator(o.EC2, &ec2.DescribeImagesInput{
+		Filters: []ec2types.Filter{{Name: new("image-id"), Values: ids}}, IncludeDeprecated: new(true), // Karpenter takes them too
+	})
+	err := EachPage(ctx, pages, func(page *ec2.DescribeImagesOutput) {
+		for _, i := range page.Images {
+			_, ofNodes := Tags(i.Tags)[ownership.TagNodes]
+			images[aws.ToString(i.ImageId)] = plan.Image{
+				ID: aws.ToString(i.ImageId), Owner: aws.ToString(i.OwnerId), Alias: aws.ToString(i.ImageOwnerAlias), OfNodes: ofNodes,
+			}
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("images %s: describe: %w", strings.Join(ids, ", "), err)
+	}
+	return images, nil
+}

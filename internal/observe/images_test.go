@@ -1,0 +1,52 @@
+package observe
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// An image is found by what the user wrote: its ID, or the name or the ARN of a public parameter. What is not there is
+// left out, and private parameters are not read.
+func TestImages(t *testing.T) {
+	s := begin(t)
+	s.cloud.EC2.Images = []types.Image{
+		{ImageId: new("ami-1"), OwnerId: new("602401143452"), ImageOwnerAlias: new("amazon")},
+		{ImageId: new("ami-2"), OwnerId: new("123456789012"), Tags: []types.Tag{{Key: new("sawhorse.dev/nodes"), Value: new("")}}},
+		{ImageId: new("ami-3"), OwnerId: new("123456789012"), Tags: []types.Tag{{Key: new("Name"), Value: new("sawhorse.dev/nodes")}}},
+	}
+	s.cloud.SSM.Values["/aws/service/eks/a"], s.cloud.SSM.Values["/aws/service/eks/gone"] = "ami-1", "ami-4"
+	s.cloud.SSM.Values["/own/image"] = "ami-3"
+	const byARN = "arn:aws:ssm:eu-central-1::parameter/aws/service/eks/a"
+	config := enabled
+	var terms []any
+	for _, id := range []string{"ami-2", "ami-3", "ami-5"} {
+		terms = append(terms, map[string]any{"id": id})
+	}
+	for _, name := range []string{"/aws/service/eks/a", byARN, "/aws/service/eks/gone", "/aws/service/eks/none", "/own/image"} {
+		terms = append(terms, map[string]any{"ssmParameter": name})
+	}
+	terms = append(terms, map[string]any{"alias": "al2023@latest"}, "x")
+	config.Override = params.Override{EC2NodeClass: map[string]any{"amiSelectorTerms": terms}}
+	amazon := plan.Image{ID: "ami-1", Owner: "602401143452", Alias: "amazon"}
+	want := map[string]plan.Image{
+		"/aws/service/eks/a": amazon, byARN: amazon,
+		"ami-2": {ID: "ami-2", Owner: "123456789012", OfNodes: true}, "ami-3": {ID: "ami-3", Owner: "123456789012"},
+	}
+	if got := s.observed(config, plan.Records{}).Images; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if slices.Contains(s.cloud.Made(), "SSM.GetParameter /own/image") {
+		t.Error("a private parameter was read")
+	}
+	before := len(s.cloud.Made())
+	s.observed(enabled, plan.Records{})
+	if made := s.cloud.Made()[before:]; slices.ContainsFunc(made, func(call string) bool { return call[:4] == "SSM." }) {
+		t.Errorf("without images, %v", made)
+	}
+}
