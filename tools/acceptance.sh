@@ -88,7 +88,7 @@ fi
   [ -z "${CLUSTER:-}" ] || echo "  - change the access mode of cluster $cluster to API_AND_CONFIG_MAP, if it is CONFIG_MAP: EKS does not take that back"
   echo "  - tag the cluster, its subnets and security groups; label its system node group; scale its Cluster Autoscaler, if it has one, to zero and back"
   echo "  - turn Karpenter on there for rack $rack, launch one node with it, turn it off, and forget the rack"
-  echo "  - make and delete a role, an instance profile, a queue, a parameter and an access entry named $probe"
+  echo "  - make and delete two roles, an instance profile, a queue, a parameter and an access entry named $probe, and a copy of Amazon's image for nodes"
   echo "It takes some 10 minutes with a cluster that is there and 40 without, and costs less than a dollar: a cluster is 0.10 an hour, two t3.large 0.17."
 } >&2
 if [ -z "${CONFIRM:-}" ]; then read -r -p "Type the cluster's name to go on: " CONFIRM || true; fi
@@ -119,6 +119,13 @@ finish() {
   aws eks delete-access-entry --cluster-name "$cluster" --principal-arn "arn:$partition:iam::$account:role/$probe" > /dev/null 2>&1
   unprofile
   aws iam delete-role --role-name "$probe" 2> /dev/null
+  aws iam delete-role-policy --role-name "$probe-launch" --policy-name launch 2> /dev/null
+  aws iam delete-role --role-name "$probe-launch" 2> /dev/null
+  if [ -n "${copy:-}" ]; then
+    local snapshot; snapshot=$(aws ec2 describe-images --image-ids "$copy" --query 'Images[0].BlockDeviceMappings[0].Ebs.SnapshotId' --output text 2> /dev/null)
+    aws ec2 deregister-image --image-id "$copy" > /dev/null
+    aws ec2 delete-snapshot --snapshot-id "$snapshot" 2> /dev/null
+  fi
   aws sqs get-queue-url --queue-name "$probe" --query QueueUrl --output text 2> /dev/null | xargs -r -n 1 aws sqs delete-queue --queue-url 2> /dev/null
   aws ssm delete-parameter --name "${params%/racks/*}/$probe" > /dev/null 2>&1
   answer "instances of Karpenter's that are left" "$(aws ec2 describe-instances --filters "Name=tag:eks:eks-cluster-name,Values=$cluster" Name=tag-key,Values=karpenter.sh/nodepool \
@@ -253,6 +260,49 @@ set_parameter karpenter_cpu_limit 77
 until [ "$(kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu}')" = 77 ] || [ "$(since "$began" | cut -d. -f1)" -gt 120 ]; do sleep 0.2; done
 answer "from the write to the NodePool" "$(since "$began") s"
 passes "a change"
+
+# What EC2 takes for the owner of an image, only a launch shows. A role with the boundary of Karpenter's controllers and
+# otherwise every right to launch tries launches as dry runs: from images of Amazon, and from the account's own copy of one.
+images() {
+  say "Images"
+  local controller=arn:$partition:iam::$account:role/sawhorse/$rack-karpenter version amazon bottlerocket subnet tags trust id key token
+  version=$(aws eks describe-cluster --name "$cluster" --query cluster.version --output text)
+  amazon=$(aws ssm get-parameter --name "/aws/service/eks/optimized-ami/$version/amazon-linux-2023/x86_64/standard/recommended/image_id" --query Parameter.Value --output text)
+  bottlerocket=$(aws ssm get-parameter --name "/aws/service/bottlerocket/aws-k8s-$version/x86_64/latest/image_id" --query Parameter.Value --output text 2> /dev/null)
+  subnet=$(aws ec2 describe-subnets --filters "Name=tag:karpenter.sh/discovery,Values=$cluster" --query 'Subnets[0].SubnetId' --output text)
+  copy=$(aws ec2 copy-image --source-region "$AWS_REGION" --source-image-id "$amazon" --name "$probe" --query ImageId --output text)
+  trust='{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"'$account'"},"Action":"sts:AssumeRole"}]}'
+  aws iam create-role --role-name "$probe-launch" --assume-role-policy-document "$trust" \
+    --permissions-boundary "$(aws iam get-role --role-name "$rack-karpenter" --query Role.PermissionsBoundary.PermissionsBoundaryArn --output text)" > /dev/null
+  aws iam put-role-policy --role-name "$probe-launch" --policy-name launch \
+    --policy-document '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["ec2:RunInstances","ec2:CreateTags"],"Resource":"*"}]}'
+  aws ec2 wait image-available --image-ids "$copy"
+  lag "a new role: sts assume-role" aws sts assume-role --role-arn "arn:$partition:iam::$account:role/$probe-launch" --role-session-name probe
+  sleep 15 # its policies reach EC2 later
+  read -r id key token < <(aws sts assume-role --role-arn "arn:$partition:iam::$account:role/$probe-launch" --role-session-name probe \
+    --query 'Credentials.[AccessKeyId,SecretAccessKey,SessionToken]' --output text)
+  tags="{Key=karpenter.sh/nodepool,Value=workload},{Key=eks:eks-cluster-name,Value=$cluster}"
+  launch() {
+    AWS_ACCESS_KEY_ID=$id AWS_SECRET_ACCESS_KEY=$key AWS_SESSION_TOKEN=$token code aws ec2 run-instances --dry-run --image-id "$1" --instance-type t3.large \
+      --subnet-id "$subnet" --tag-specifications "ResourceType=instance,Tags=[$tags]" "ResourceType=volume,Tags=[$tags]" "ResourceType=network-interface,Tags=[$tags]"
+  }
+  simulated() {
+    aws iam simulate-principal-policy --policy-source-arn "$controller" --action-names ec2:RunInstances ec2:CreateFleet --resource-arns "arn:$partition:ec2:$AWS_REGION::image/$copy" \
+      --context-entries "$@" --query 'EvaluationResults[].EvalDecision' --output text 2>&1 | tail -1
+  }
+  local owner=ContextKeyName=ec2:Owner,ContextKeyType=string,ContextKeyValues
+  answer "a launch within the controllers' boundary: Amazon's AL2023" "$(launch "$amazon")"
+  [ -z "$bottlerocket" ] || answer "a launch within the controllers' boundary: Bottlerocket" "$(launch "$bottlerocket")"
+  answer "a launch within the controllers' boundary: the account's own image" "$(launch "$copy")"
+  aws ec2 create-tags --resources "$copy" --tags Key=sawhorse.dev/nodes,Value=true
+  sleep 5
+  answer "a launch within the controllers' boundary: the account's own image with the tag sawhorse.dev/nodes" "$(launch "$copy")"
+  answer "simulate-principal-policy, the controller's role: an image of Amazon" "$(simulated "$owner=amazon")"
+  answer "simulate-principal-policy, the controller's role: the account's own image" "$(simulated "$owner=$account")"
+  answer "simulate-principal-policy, the controller's role: the account's own image with the tag" \
+    "$(simulated "$owner=$account" ContextKeyName=aws:ResourceTag/sawhorse.dev/nodes,ContextKeyType=string,ContextKeyValues=true)"
+}
+images
 
 say "How soon AWS knows"
 began_at=$(date -u +%s)

@@ -2,17 +2,17 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
@@ -23,9 +23,13 @@ const authorized = "X-Sandbox-Authorized"
 // lags is the header with which it reports that the caller does not see writes at once (ministack/lag.py).
 const lags = "X-Sandbox-Lags"
 
-// resourceTags is a header with the tags (JSON) of the instances that a call terminates, or of the subnets that it
-// launches into. moto has the tags, and MiniStack evaluates policies that need them.
-const resourceTags = "X-Sandbox-Resource-Tags"
+// resourceTags is a header with the tags (JSON) of the instances that a call terminates, or of the images and subnets
+// that it launches with. imageOwners is one with the owners of these images. moto has both, and MiniStack evaluates
+// policies that need them.
+const (
+	resourceTags = "X-Sandbox-Resource-Tags"
+	imageOwners  = "X-Sandbox-Image-Owners"
+)
 
 // serveEC2 has MiniStack check the signature and the policies, which moto does not do, and then has
 // moto execute the call.
@@ -39,14 +43,9 @@ func (g *gateway) serveEC2(w http.ResponseWriter, req *http.Request, action stri
 	check.URL.Scheme, check.URL.Host = g.cfg.MiniStack.Scheme, g.cfg.MiniStack.Host
 	check.RequestURI, check.Body = "", io.NopCloser(bytes.NewReader(body))
 	address(check, req)
-	check.Header.Del(resourceTags)
-	if field, named := judgedByTags[action]; named {
-		tags, err := g.tagsForPolicies(req.Context(), field, body)
-		if err != nil {
-			http.Error(w, "gateway: authorize an ec2 call: "+err.Error(), http.StatusBadGateway)
-			return
-		}
-		check.Header.Set(resourceTags, tags)
+	if err := g.describe(req.Context(), check, action, body); err != nil {
+		http.Error(w, "gateway: authorize an ec2 call: "+err.Error(), http.StatusBadGateway)
+		return
 	}
 	resp, err := g.transport.RoundTrip(check)
 	if err != nil {
@@ -82,12 +81,43 @@ func (g *gateway) serveEC2(w http.ResponseWriter, req *http.Request, action stri
 	}
 }
 
+// describe sets the headers of a check about the resources that a call names.
+func (g *gateway) describe(ctx context.Context, check *http.Request, action string, body []byte) error {
+	check.Header.Del(resourceTags)
+	check.Header.Del(imageOwners)
+	field, named := judgedByTags[action]
+	if !named {
+		return nil
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return fmt.Errorf("read: %w", err)
+	}
+	var ids, images []string
+	for name, values := range form {
+		if field.MatchString(name) {
+			ids = append(ids, values[0])
+		}
+		if field.MatchString(name) && strings.HasSuffix(name, "ImageId") {
+			images = append(images, values[0])
+		}
+	}
+	tags, err := g.tagsForPolicies(ctx, ids)
+	if err != nil {
+		return err
+	}
+	check.Header.Set(resourceTags, tags)
+	owners, err := g.ownersForPolicies(ctx, images)
+	check.Header.Set(imageOwners, owners)
+	return err
+}
+
 // judgedByTags lists the calls whose policies depend on the tags of several resources, and the form fields that name
 // the resources.
 var judgedByTags = map[string]*regexp.Regexp{
 	"TerminateInstances": regexp.MustCompile(`^InstanceId\.\d+$`),
-	"RunInstances":       regexp.MustCompile(`(^|\.)SubnetId$`),
-	"CreateFleet":        regexp.MustCompile(`\.SubnetId$`),
+	"RunInstances":       regexp.MustCompile(`^ImageId$|(^|\.)SubnetId$`),
+	"CreateFleet":        regexp.MustCompile(`\.(Image|Subnet)Id$`),
 }
 
 // wouldHaveSucceeded is EC2's answer to a dry run that the caller's policies allow. The gateway does not check that the
@@ -110,21 +140,14 @@ func dry(body []byte) bool {
 
 // tagsForPolicies returns the tags of each resource of a call as JSON. EC2 authorizes each resource by its own tags,
 // and executes the call for all of them or for none.
-func (g *gateway) tagsForPolicies(ctx context.Context, field *regexp.Regexp, body []byte) (string, error) {
-	form, err := url.ParseQuery(string(body))
-	if err != nil {
-		return "", fmt.Errorf("read: %w", err)
-	}
-	tags := map[string]map[string]string{}
-	for name, values := range form {
-		if field.MatchString(name) {
-			tags[values[0]] = map[string]string{}
-		}
-	}
-	if len(tags) == 0 {
+func (g *gateway) tagsForPolicies(ctx context.Context, ids []string) (string, error) {
+	if len(ids) == 0 {
 		return "{}", nil
 	}
-	ids := slices.Sorted(maps.Keys(tags))
+	tags := map[string]map[string]string{}
+	for _, id := range ids {
+		tags[id] = map[string]string{}
+	}
 	found, err := g.networks.ec2.DescribeTags(ctx, &ec2.DescribeTagsInput{Filters: []types.Filter{{Name: new("resource-id"), Values: ids}}})
 	if err != nil {
 		return "", fmt.Errorf("tags of %s: describe: %w", strings.Join(ids, ", "), err)
@@ -133,5 +156,25 @@ func (g *gateway) tagsForPolicies(ctx context.Context, field *regexp.Regexp, bod
 		tags[*tag.ResourceId][*tag.Key] = *tag.Value
 	}
 	text, err := json.Marshal(tags)
+	return string(text), err
+}
+
+// ownersForPolicies returns the owner of each image as JSON, as the condition key ec2:Owner has it: EC2's alias, or else
+// the account.
+func (g *gateway) ownersForPolicies(ctx context.Context, ids []string) (string, error) {
+	if len(ids) == 0 {
+		return "{}", nil
+	}
+	found, err := g.networks.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{
+		Filters: []types.Filter{{Name: new("image-id"), Values: ids}},
+	})
+	if err != nil {
+		return "", fmt.Errorf("images %s: describe: %w", strings.Join(ids, ", "), err)
+	}
+	owners := map[string]string{}
+	for _, image := range found.Images {
+		owners[*image.ImageId] = cmp.Or(aws.ToString(image.ImageOwnerAlias), *image.OwnerId)
+	}
+	text, err := json.Marshal(owners)
 	return string(text), err
 }

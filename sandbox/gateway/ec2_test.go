@@ -96,7 +96,7 @@ func TestInstancesAreJudgedOneByOne(t *testing.T) {
 }
 
 // A dry-run launch is authorized against everything that it creates and uses: the requested tags, the subnet's tags,
-// the snapshots.
+// the image's owner and tags, the snapshots.
 func TestLaunchesAreJudged(t *testing.T) {
 	ctx, root := context.Background(), ec2.NewFromConfig(sandbox.Config())
 	_, _ = cluster(t, "launches")
@@ -107,7 +107,8 @@ func TestLaunchesAreJudged(t *testing.T) {
 		"ec2:RunInstances " + region + `000000000000:instance/* {"StringEquals":{"aws:RequestTag/pool":"a"}}`,
 		"ec2:CreateTags " + region +
 			`000000000000:instance/* {"StringEquals":{"aws:RequestTag/pool":"a","ec2:CreateAction":"RunInstances"}}`,
-		"ec2:RunInstances " + region + ":image/*",
+		"ec2:RunInstances " + region + `:image/* {"StringEquals":{"ec2:Owner":"amazon"}}`,
+		"ec2:RunInstances " + region + `:image/* {"StringEquals":{"ec2:Owner":"000000000000"},"StringLike":{"aws:ResourceTag/for":"*"}}`,
 		"ec2:RunInstances " + region + `000000000000:subnet/* {"StringEquals":{"aws:ResourceTag/open":"yes"}}`,
 		"ec2:RunInstances " + region + `:snapshot/* {"StringEquals":{"ec2:Owner":"amazon"}}`,
 	})))
@@ -135,6 +136,16 @@ func TestLaunchesAreJudged(t *testing.T) {
 		in.BlockDeviceMappings = []types.BlockDeviceMapping{
 			{DeviceName: aws.String("/dev/sdf"), Ebs: &types.EbsBlockDevice{SnapshotId: aws.String("snap-1")}},
 		}
+	}), "UnauthorizedOperation")
+	backup := *need[*ec2.RegisterImageOutput](t)(root.RegisterImage(ctx, &ec2.RegisterImageInput{Name: aws.String("backup")})).ImageId
+	own := func(in *ec2.RunInstancesInput) { in.ImageId = &backup }
+	want(t, "from an image of the account", try("a", own), "UnauthorizedOperation")
+	need[*ec2.CreateTagsOutput](t)(root.CreateTags(ctx, &ec2.CreateTagsInput{
+		Resources: []string{backup}, Tags: []types.Tag{{Key: aws.String("for"), Value: aws.String("nodes")}},
+	}))
+	want(t, "from one with the tag", try("a", own), "DryRunOperation")
+	want(t, "from an image that does not exist", try("a", func(in *ec2.RunInstancesInput) {
+		in.ImageId = aws.String("ami-0123456789abcdef0")
 	}), "UnauthorizedOperation")
 	want(t, "for a network interface", try("a", func(in *ec2.RunInstancesInput) {
 		in.SubnetId = nil

@@ -19,7 +19,7 @@ from ministack.services import tagging
 
 _extract = None
 _others = iam_actions.verified_access_resource_arns
-# The tags of the instances and subnets of a call that is being authorized, by ARN. The gateway sends them.
+# The tags of the instances, images and subnets of a call that is being authorized, by ARN. The gateway sends them.
 _tags = {}
 
 # The prefix of an EC2 resource id gives its kind.
@@ -43,7 +43,8 @@ def install():
 async def allowed(_method, _path, headers, body, query):
     form = parse_qs(body.decode(), keep_blank_values=True)
     action = iam_actions._query_param(form, "Action")
-    for asked in _launch(action, form) if action in LAUNCHES else []:
+    owners = json.loads(headers.get("x-sandbox-image-owners") or "{}")
+    for asked in _launch(action, form, owners) if action in LAUNCHES else []:
         denied = iam_evaluator.enforce(extract_access_key_id(headers, query), asked[0], "ec2", get_region(), *asked[1:])
         if denied:
             message = iam_actions.identity_denial_message(asked[0], denied.principal_arn, asked[1], denied.decision == "Deny")
@@ -65,7 +66,7 @@ def extract_resource_arn(service, method, path, headers, body, query, region, ac
         if action.startswith("Describe"):
             return "*"
         tags = json.loads(headers.get("x-sandbox-resource-tags") or "{}")
-        _tags.update((f"arn:aws:ec2:{region}:{account}:{KINDS[name.split('-')[0]]}/{name}", its) for name, its in tags.items())
+        _tags.update((_arn(name, region, account), its) for name, its in tags.items())
         name = iam_actions._query_param(query, "ResourceId.1") or iam_actions._query_param(query, "InstanceId.1")
         match = re.match(r"([a-z]+)-", name)
         if match and match.group(1) in KINDS:
@@ -73,6 +74,12 @@ def extract_resource_arn(service, method, path, headers, body, query, region, ac
         if action in LAUNCHES:
             return f"arn:aws:ec2:{region}:{account}:instance/*"  # allowed() checks the other resources
     return _extract(service, method, path, headers, body, query, region, account)
+
+
+def _arn(name, region, account):
+    """The ARN of a resource by its id. That of an image has no account."""
+    kind = KINDS[name.split("-")[0]]
+    return f"arn:aws:ec2:{region}:{'' if kind == 'image' else account}:{kind}/{name}"
 
 
 def further_resource_arns(query, region, account):
@@ -85,18 +92,22 @@ def further_resource_arns(query, region, account):
     return [f"arn:aws:ec2:{region}:{account}:instance/{iam_actions._query_param(query, key)}" for key in names]
 
 
-def _launch(action, query):
-    """What a launch is authorized against: the resources it creates and tags, the image, the subnets, and the named
+def _launch(action, query, owners):
+    """What a launch is authorized against: the resources it creates and tags, the images, the subnets, and the named
     snapshots.
 
-    Launch templates are simulated inside Karpenter. All snapshots here belong to the account.
+    Launch templates are simulated inside Karpenter, so a launch that names no image is judged as one from an image of
+    Amazon. All snapshots here belong to the account.
     """
     ours = f"arn:aws:ec2:{get_region()}:{get_account_id()}:"
     for kind in _tag_specifications(query):
         context = request_tags(query, kind)
         yield f"ec2:{action}", f"{ours}{kind}/*", context
         yield "ec2:CreateTags", f"{ours}{kind}/*", {**context, "ec2:CreateAction": action}
-    yield f"ec2:{action}", f"arn:aws:ec2:{get_region()}::image/*", {}
+    images = sorted({iam_actions._query_param(query, key) for key in query if key.split(".")[-1] == "ImageId"})
+    for name in images or ["*"]:
+        owner = owners.get(name, "nobody") if images else "amazon"
+        yield f"ec2:{action}", f"arn:aws:ec2:{get_region()}::image/{name}", {"ec2:Owner": owner}
     for name in sorted({iam_actions._query_param(query, key) for key in query if key.split(".")[-1] == "SubnetId"}):
         yield f"ec2:{action}", f"{ours}subnet/{name}", {}
     for name in sorted({iam_actions._query_param(query, key) for key in query if key.endswith(".SnapshotId")}):

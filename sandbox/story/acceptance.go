@@ -10,6 +10,13 @@ func Acceptance(t *Teller, script string) {
 	t.Check("what the report has of a node", "grep -c '^| from a pod to a node that runs it' "+report, "1")
 	t.Check("of Karpenter's queue",
 		`grep -E "^. messages in the interruption queue" `+report+` | grep -oE "[0-9]+[[:space:]]+[0-9]+" | tr '\t' ' '`, "0 0")
+	for _, c := range []struct{ image, answer string }{
+		{"Amazon's AL2023", "DryRunOperation"}, {"the account's own image", "UnauthorizedOperation"},
+		{"the account's own image with the tag sawhorse.dev/nodes", "DryRunOperation"},
+	} {
+		t.Contains("a launch from "+c.image, `grep -F "boundary: `+c.image+` |" `+report, c.answer)
+	}
+	t.Check("images that are left", "aws ec2 describe-images --owners self --query 'length(Images)' --output text", "0")
 	t.Check("questions without an answer", "grep -cE 'not within a minute|got no node' "+report+" || true", "0")
 	t.Check("instances that are left", "grep '^| instances of Karpenter' "+report+" | grep -oE '[0-9]+'", "0")
 	t.Check("parameters that are left",
