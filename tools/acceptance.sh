@@ -89,7 +89,7 @@ fi
   echo "  - tag the cluster, its subnets and security groups; label its system node group; scale its Cluster Autoscaler, if it has one, to zero and back"
   echo "  - turn Karpenter on there for rack $rack, launch one node with it, turn it off, and forget the rack"
   echo "  - make and delete two roles, an instance profile, a queue, a parameter and an access entry named $probe, and a copy of Amazon's image for nodes"
-  echo "It takes some 10 minutes with a cluster that is there and 40 without, and costs less than a dollar: a cluster is 0.10 an hour, two t3.large 0.17."
+  echo "It takes some 15 minutes with a cluster that is there and 45 without, and costs less than a dollar: a cluster is 0.10 an hour, two t3.large 0.17."
 } >&2
 if [ -z "${CONFIRM:-}" ]; then read -r -p "Type the cluster's name to go on: " CONFIRM || true; fi
 [ "$CONFIRM" = "$cluster" ] || stop "not confirmed; nothing was done"
@@ -286,7 +286,7 @@ images() {
     AWS_ACCESS_KEY_ID=$id AWS_SECRET_ACCESS_KEY=$key AWS_SESSION_TOKEN=$token code aws ec2 run-instances --dry-run --image-id "$1" --instance-type t3.large \
       --subnet-id "$subnet" --tag-specifications "ResourceType=instance,Tags=[$tags]" "ResourceType=volume,Tags=[$tags]" "ResourceType=network-interface,Tags=[$tags]"
   }
-  simulated() {
+  decided() {
     aws iam simulate-principal-policy --policy-source-arn "$controller" --action-names ec2:RunInstances ec2:CreateFleet --resource-arns "arn:$partition:ec2:$AWS_REGION::image/$copy" \
       --context-entries "$@" --query 'EvaluationResults[].EvalDecision' --output text 2>&1 | tail -1
   }
@@ -297,10 +297,10 @@ images() {
   aws ec2 create-tags --resources "$copy" --tags Key=sawhorse.dev/nodes,Value=true
   sleep 5
   answer "a launch within the controllers' boundary: the account's own image with the tag sawhorse.dev/nodes" "$(launch "$copy")"
-  answer "simulate-principal-policy, the controller's role: an image of Amazon" "$(simulated "$owner=amazon")"
-  answer "simulate-principal-policy, the controller's role: the account's own image" "$(simulated "$owner=$account")"
+  answer "simulate-principal-policy, the controller's role: an image of Amazon" "$(decided "$owner=amazon")"
+  answer "simulate-principal-policy, the controller's role: the account's own image" "$(decided "$owner=$account")"
   answer "simulate-principal-policy, the controller's role: the account's own image with the tag" \
-    "$(simulated "$owner=$account" ContextKeyName=aws:ResourceTag/sawhorse.dev/nodes,ContextKeyType=string,ContextKeyValues=true)"
+    "$(decided "$owner=$account" ContextKeyName=aws:ResourceTag/sawhorse.dev/nodes,ContextKeyType=string,ContextKeyValues=true)"
 }
 images
 
