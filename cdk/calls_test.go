@@ -31,7 +31,7 @@ type routine struct {
 }
 
 // stores are the names under which code holds the store of records, as a whole or behind an interface of a step.
-var stores = []string{"Store", "Records", "Versions", "Deletions", "Contests", "Baselines", "Checkpoints"}
+var stores = []string{"Store", "Records", "records", "Versions", "Deletions", "Contests", "Baselines", "Checkpoints"}
 
 // sources has all routines of a package, by name. Methods of different types may share a name.
 type sources struct {
@@ -90,7 +90,11 @@ func (r *routine) note(n ast.Node, services map[string]string) bool {
 	case *ast.Ident:
 		r.names = append(r.names, n.Name)
 	case *ast.SelectorExpr:
-		if of, ok := n.X.(*ast.SelectorExpr); ok && slices.Contains(stores, of.Sel.Name) {
+		of, _ := n.X.(*ast.Ident)
+		if field, ok := n.X.(*ast.SelectorExpr); ok {
+			of = field.Sel
+		}
+		if of != nil && slices.Contains(stores, of.Name) {
 			r.stored = append(r.stored, n.Sel.Name)
 		}
 	case *ast.CompositeLit:
