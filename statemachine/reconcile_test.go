@@ -273,7 +273,8 @@ func TestAChangeIsRecordedBeforeItIsCounted(t *testing.T) {
 	if got := put.Item["state"]["S"]; got != string(store.ChangeRequested) {
 		t.Errorf("state %q, want %q", got, store.ChangeRequested)
 	}
-	if pk, sk := put.Item["pk"]["S"], put.Item["sk"]["S"]; pk != "{% '"+ownership.PartitionChange+"' & $rack %}" || sk != "{% 'change#' & $change %}" {
+	if pk, sk := put.Item["pk"]["S"], put.Item["sk"]["S"]; pk != "{% '"+ownership.PartitionChange+"' & $rack %}" ||
+		sk != "{% 'change#' & $change %}" {
 		t.Errorf("key %q, %q", pk, sk)
 	}
 }

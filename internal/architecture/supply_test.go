@@ -18,10 +18,13 @@ var supply = []struct {
 	needs   string
 	why     string
 }{
-	{regexp.MustCompile(`\bnpm (ci|exec|i|install|update|rebuild)\b|\bnpx\b`), "npm ci --ignore-scripts", "packages run no scripts, and come by the lock"},
-	{regexp.MustCompile(`\bpip3? (install|download|wheel)\b|/pip install\b`), "--require-hashes --no-deps", "packages come by their checksums"},
+	{regexp.MustCompile(`\bnpm (ci|exec|i|install|update|rebuild)\b|\bnpx\b`), "npm ci --ignore-scripts",
+		"packages run no scripts, and come by the lock"},
+	{regexp.MustCompile(`\bpip3? (install|download|wheel)\b|/pip install\b`), "--require-hashes --no-deps",
+		"packages come by their checksums"},
 	{regexp.MustCompile(`\bgo (get|install) |\bgo run \S+@|-mod=mod\b`), "", "modules come by go.mod and go.sum"},
-	{regexp.MustCompile(`\b(GONOSUMDB|GONOSUMCHECK|GOPRIVATE|GOINSECURE|GOFLAGS=-insecure|GOSUMDB)\b`), "", "Go compares checksums of all modules"},
+	{regexp.MustCompile(`\b(GONOSUMDB|GONOSUMCHECK|GOPRIVATE|GOINSECURE|GOFLAGS=-insecure|GOSUMDB)\b`), "",
+		"Go compares checksums of all modules"},
 	{regexp.MustCompile(`\b(curl|wget)\b.*\|\s*(ba)?sh\b`), "", "what is downloaded is not run"},
 }
 

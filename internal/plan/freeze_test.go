@@ -156,7 +156,8 @@ func TestFreezeAdvice(t *testing.T) {
 		for _, warning := range c.records.FreezeAdvice(c.wanted, c.goal) {
 			says += warning.Parameter + ": " + warning.Message
 		}
-		if brakes := strings.Join(c.records.Brakes(), " "); brakes != c.brakes || !strings.Contains(says, c.says) || (says == "") != (c.says == "") {
+		if brakes := strings.Join(c.records.Brakes(), " "); brakes != c.brakes ||
+			!strings.Contains(says, c.says) || (says == "") != (c.says == "") {
 			t.Errorf("%s: brakes %q, %q; want %q, %q", c.what, brakes, says, c.brakes, c.says)
 		}
 	}

@@ -114,7 +114,8 @@ func TestTheRoleOfBuildNodesEnds(t *testing.T) {
 		"before Karpenter was off": {builds, off, false, false, false},
 	} {
 		made := build(t, c.written, c.facts).Plan.Infrastructure
-		if (made.BuildNodes != nil) != c.role || (made.Controller.Policies["build-nodes"] != "") != c.passed || (made.Retired != "") != c.retired {
+		if (made.BuildNodes != nil) != c.role ||
+			(made.Controller.Policies["build-nodes"] != "") != c.passed || (made.Retired != "") != c.retired {
 			t.Errorf("%s: role %v, policies %v, retired %q", what, made.BuildNodes, made.Controller.Policies["build-nodes"], made.Retired)
 		}
 	}

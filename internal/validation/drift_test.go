@@ -135,7 +135,8 @@ func TestWhatReplacesNodes(t *testing.T) {
 			allOf("its nodes", "RequirementsDrifted")},
 
 		{"a pinned AMI", nil, classOf(`"amiSelectorTerms":[{"alias":"al2023@v20250101"}]`), mayBe("AMIDrift")},
-		{"AMIs by tag", nil, classOf(`"amiFamily":"AL2023","amiSelectorTerms":[{"owner":"self","tags":{"sawhorse.dev/nodes":"b"}}]`), mayBe("AMIDrift")},
+		{"AMIs by tag", nil, classOf(`"amiFamily":"AL2023","amiSelectorTerms":[{"owner":"self","tags":{"sawhorse.dev/nodes":"b"}}]`),
+			mayBe("AMIDrift")},
 		{"subnets", nil, texts{"subnet_ids": "subnet-01234567"}, mayBe("SubnetDrift")},
 		{"a further subnet", texts{"subnet_ids": "subnet-01234567"}, texts{"subnet_ids": "subnet-01234567,subnet-11234567"}, ""},
 		{"a subnet less", texts{"subnet_ids": "subnet-01234567,subnet-11234567"}, texts{"subnet_ids": "subnet-01234567"}, mayBe("SubnetDrift")},

@@ -190,7 +190,8 @@ func TestCopyChart(t *testing.T) {
 // What is downloaded is recorded, and the recorded version of the core module is used again. The go command is a script here.
 func TestObtain(t *testing.T) {
 	root := files(t, map[string]string{
-		"bin/go": "#!/bin/sh\n" + `echo "{\"Path\":\"${4%@*}\",\"Version\":\"${4#*@}\",\"Dir\":\"` + "$MODULE" + `\",\"Sum\":\"h1:new=\",\"GoModSum\":\"h1:mod=\"}"`,
+		"bin/go": "#!/bin/sh\n" + `echo "{\"Path\":\"${4%@*}\",\"Version\":\"${4#*@}\",\"Dir\":\"` +
+			"$MODULE" + `\",\"Sum\":\"h1:new=\",\"GoModSum\":\"h1:mod=\"}"`,
 		"go.mod": "require (\n\t" + coreModule + " v1.14.3\n)\n",
 		"sums":   providerModule + " v1.14.3 h1:new=\n",
 		"core":   coreModule + " v1.14.2/go.mod h1:mod=\n" + coreModule + " v1.14.2 h1:new=\n",

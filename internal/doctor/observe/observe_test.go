@@ -156,7 +156,8 @@ func answers() map[string]string {
 		"DescribeSubnets": `<R><subnetSet><item><subnetId>subnet-a</subnetId><vpcId>vpc-1</vpcId>` +
 			`<availabilityZone>eu-central-1a</availabilityZone><availableIpAddressCount>7</availableIpAddressCount></item>` +
 			`<item><subnetId>subnet-b</subnetId><vpcId>vpc-2</vpcId></item></subnetSet></R>`,
-		"DescribeSecurityGroups": `<R><securityGroupInfo><item><groupId>sg-1</groupId><vpcId>vpc-1</vpcId><tagSet><item><key>karpenter.sh/discovery</key>` +
+		"DescribeSecurityGroups": `<R><securityGroupInfo><item><groupId>sg-1</groupId><vpcId>vpc-1</vpcId>` +
+			`<tagSet><item><key>karpenter.sh/discovery</key>` +
 			`<value>other</value></item></tagSet></item><item><groupId>sg-2</groupId><vpcId>vpc-2</vpcId></item></securityGroupInfo></R>`,
 		"DescribeVpcEndpoints": `<R><vpcEndpointSet><item><serviceName>com.amazonaws.eu-central-1.sqs</serviceName>` +
 			`<vpcEndpointType>Interface</vpcEndpointType><state>available</state><privateDnsEnabled>true</privateDnsEnabled></item>` +
@@ -201,7 +202,8 @@ func TestLook(t *testing.T) {
 	got := []any{
 		len(o.Params), o.Caller, o.Cluster.VPC, o.Cluster.Version, o.Cluster.PublicAPI, o.Cluster.OIDCIssuer, o.NodeGroups[0].Subnets,
 		o.NodeGroups[0].Taints[0].Effect, o.AddOns, o.Association, o.Provider,
-		len(o.Subnets), o.Subnets[0].Free, len(o.SecurityGroups), o.SecurityGroups[0].Tags, o.Endpoints, o.Instances[0], o.Keys, o.Quotas[doctor.SpotVCPU],
+		len(o.Subnets), o.Subnets[0].Free, len(o.SecurityGroups), o.SecurityGroups[0].Tags, o.Endpoints,
+		o.Instances[0], o.Keys, o.Quotas[doctor.SpotVCPU],
 		o.Quotas[doctor.RulesPerBus], o.Account, o.Rules, o.RuleExists, o.SpotRole, o.Denied, o.Bounded,
 		o.Budgets[0].Status.ExpectedPods, o.Parameters, o.Cluster.AuthMode,
 	}

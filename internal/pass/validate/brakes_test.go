@@ -226,7 +226,8 @@ func TestARejectedRackIsPaused(t *testing.T) {
 	s.wants(s.pass(true), outcome.PassRejected, true, "network nodepools")
 	s.write("paused=true", free)
 	s.wants(s.pass(false), outcome.PassRejected, true, "")
-	s.brakes(outcome.StateRejected, "Rejected karpenter_freeze paused: karpenter_freeze is not true, and the freeze is still in force, because")
+	s.brakes(outcome.StateRejected, "Rejected karpenter_freeze paused: "+
+		"karpenter_freeze is not true, and the freeze is still in force, because")
 	t.Log("a rack that is paused and not rejected: the same")
 	s.write("karpenter_cpu_limit")
 	s.wants(s.pass(false), outcome.PassPaused, true, plan.FreezeStep+" nodepools")
@@ -269,7 +270,8 @@ func TestAFreezeWithoutNodePools(t *testing.T) {
 	t.Log("while Karpenter is turned off")
 	s.write(off)
 	s.validated(false)
-	s.brakes(outcome.StateReconciled, "Reconciled : karpenter_freeze is true, and the freeze is not in force, because Karpenter is being turned off")
+	s.brakes(outcome.StateReconciled, "Reconciled : "+
+		"karpenter_freeze is true, and the freeze is not in force, because Karpenter is being turned off")
 	s.write("node_disk=x", free)
 	s.wants(s.validated(false), outcome.PassRejected, true, "")
 	s.write(frozen)

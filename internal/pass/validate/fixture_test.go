@@ -75,8 +75,9 @@ func begin(t *testing.T, written ...string) *scene {
 	observer := &observe.Observer{
 		EKS: cloud.EKS, EC2: cloud.EC2, IAM: cloud.IAM, SQS: cloud.SQS, SSM: cloud.SSM, Rules: cloud.Events, Records: s.store,
 		Deployment: plan.Deployment{
-			RequireClusterTag: true, ObjectPrefixes: []string{"s3://config/racks/", "s3://own/racks/{rack}/"}, ObjectOwners: []string{awsfake.Account, "222222222222"},
-			NodeRoles: []string{"*"},
+			RequireClusterTag: true, ObjectPrefixes: []string{"s3://config/racks/", "s3://own/racks/{rack}/"},
+			ObjectOwners: []string{awsfake.Account, "222222222222"},
+			NodeRoles:    []string{"*"},
 		},
 	}
 	s.validate = &Validate{

@@ -23,7 +23,8 @@ func TestObjects(t *testing.T) {
 		{"base64 of it", "s3://config/racks/pools.b64", "W3sibmFtZSI6\nImdwdSJ9XQ==\n", ""},
 		{"white space around the value", " s3://config/racks/pools.json\n", `[]`, ""},
 		{"not there", "s3://config/racks/none.json", "", "which does not exist; upload it first"},
-		{"outside the prefix", "s3://config/other.json", `[]`, "not below a prefix that the stack allows (s3://config/racks/, s3://own/racks/demo/)"},
+		{"outside the prefix", "s3://config/other.json", `[]`,
+			"not below a prefix that the stack allows (s3://config/racks/, s3://own/racks/demo/)"},
 		{"another bucket", "s3://other/racks/pools.json", `[]`, "not below a prefix"},
 		{"too large", "s3://config/racks/big.json", big, "more than 131072 bytes"},
 		{"too large for JSON", "s3://config/racks/big.json", big[:params.MaxJSON] + " ]", "more than 65536"},
@@ -190,7 +191,8 @@ func TestNetworksOfAnotherVPC(t *testing.T) {
 			continue
 		}
 		if len(found.Problems) != 1 || found.Problems[0].Parameter != parameter ||
-			!strings.Contains(found.Problems[0].Message, parameter+" has "+elsewhere+", which is in VPC vpc-databases, and cluster demo is in VPC "+awsfake.VPC) {
+			!strings.Contains(found.Problems[0].Message,
+				parameter+" has "+elsewhere+", which is in VPC vpc-databases, and cluster demo is in VPC "+awsfake.VPC) {
 			t.Errorf("%s: %v", written, found.Problems)
 		}
 		t.Log("turning off is not held up, and nothing of the other VPC is tagged")
