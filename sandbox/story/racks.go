@@ -17,7 +17,7 @@ func TwoRacks(t *Teller) {
 	t.Type(second + "karpenter_auth_mode --value true")
 	t.Type(second + "karpenter_enabled --value true")
 	t.Until("its status", named, "Rejected", time.Minute)
-	t.Contains("the sentence", status, `belongs to rack \"demo\"`)
+	t.Contains("the sentence", status, "does not carry the tag sawhorse.dev/rack=second, by which its owner lets the rack in")
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Refused("aws iam get-role --role-name second-karpenter", "NoSuchEntity")
 	t.Refused("aws sqs get-queue-url --queue-name second-karpenter", "NonExistentQueue")
