@@ -58,10 +58,10 @@ func accepted(t *testing.T) map[string]map[string][]object {
 			if all[version] == nil {
 				all[version] = map[string][]object{}
 			}
-			all[version][filepath.Base(file)+": "+c.What] = result.Plan.NodePools.Objects
+			all[version][filepath.Base(file)+": "+c.What] = result.Plan.NodePools.Manifests()
 			good++
 		}
-		if good == 0 {
+		if good == 0 && filepath.Base(file) != "attacks.json" { // which has only what is refused
 			t.Errorf("%s has no accepted case", file)
 		}
 	}
