@@ -31,7 +31,7 @@ type Lease struct {
 	// Since is when the current owner took the lease, also if that pass ended without freeing it. It is zero if there is
 	// no owner.
 	Since time.Time
-	// Writes are the latest writes that events reported, at most ten. Most of them have been served.
+	// Writes are the latest writes that events reported, at most a hundred. Most of them have been served.
 	Writes []Written
 }
 
@@ -63,8 +63,8 @@ func leaseOf(values item) Lease {
 	if since := numberOf(values, "since"); since > 0 && stringOf(values, "owner") != "" {
 		lease.Since = time.Unix(since, 0)
 	}
-	for place := range 10 {
-		if write, ok := readWritten(stringOf(values, fmt.Sprintf("wrote%d", place))); ok {
+	for place := range 100 {
+		if write, ok := readWritten(stringOf(values, fmt.Sprintf("wrote%02d", place))); ok {
 			lease.Writes = append(lease.Writes, write)
 		}
 	}

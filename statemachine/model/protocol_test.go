@@ -48,7 +48,7 @@ func asBuilt() protocol {
 			update: "{% 'SET requested = if_not_exists(requested, :zero) + :one' & " +
 				"($full ? ', fullAt = if_not_exists(requested, :zero) + :one' : '') & " +
 				"($force ? ', forceAt = if_not_exists(requested, :zero) + :one' : '') & " +
-				"', wrote' & ($wrote = '' ? '' : $substring($string($length($wrote)), -1)) & ' = :wrote, #ttl = :ttl' %}",
+				"', wrote' & ($wrote = '' ? '' : $substring($string($length($wrote)), -2)) & ' = :wrote, #ttl = :ttl' %}",
 			do: func(l *lease, c caller) bool {
 				l.requested++
 				if c.full {

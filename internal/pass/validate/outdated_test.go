@@ -15,7 +15,7 @@ import (
 func (s *scene) told(place int, operation, name string, at time.Time) {
 	s.lease("me", false)
 	written := operation + " " + at.UTC().Format(time.RFC3339) + " " + name
-	s.cloud.Table.Items["rack#demo lease"][fmt.Sprintf("wrote%d", place)] = &types.AttributeValueMemberS{Value: written}
+	s.cloud.Table.Items["rack#demo lease"][fmt.Sprintf("wrote%02d", place)] = &types.AttributeValueMemberS{Value: written}
 }
 
 func (s *scene) outcome() outcome.Outcome {
@@ -75,7 +75,7 @@ func TestAnOutdatedTreeIsTakenInTheEnd(t *testing.T) {
 	for _, at := range []time.Duration{-replication, replication + 5*time.Second, -time.Hour, time.Hour} {
 		s := begin(t, "karpenter_auth_mode=true")
 		s.told(0, "Update", "gone", s.cloud.Now().Add(at))
-		s.cloud.Table.Items["rack#demo lease"]["wrote5"] = &types.AttributeValueMemberS{Value: "no write at all"}
+		s.cloud.Table.Items["rack#demo lease"]["wrote05"] = &types.AttributeValueMemberS{Value: "no write at all"}
 		if got := s.outcome(); got != outcome.PassPlanned {
 			t.Errorf("a write of %v from now: %s", at, got)
 		}
