@@ -28,12 +28,18 @@ type SSM interface {
 // public matches the names and ARNs of AWS's public parameters. No function may read others here.
 var public = regexp.MustCompile(`^(?:arn:[^:]+:ssm:[^:]+::parameter)?(/aws/service/.+)$`)
 
+// imageID matches what Karpenter's CRD takes as the ID of an image. In the filter of a call, EC2 reads * and ? as any text,
+// so that other values could ask for all public images.
+var imageID = regexp.MustCompile(`^ami-[0-9a-z]+$`)
+
 // images returns the images that karpenter_config names, by their IDs or by the public parameters that have them.
 func (o *Observer) images(ctx context.Context, override params.Override) (map[string]plan.Image, error) {
 	ids, parameters := override.Images()
 	named := map[string]string{} // IDs by what the user wrote
 	for _, id := range ids {
-		named[id] = id
+		if imageID.MatchString(id) {
+			named[id] = id
+		}
 	}
 	for _, written := range parameters {
 		name := public.FindStringSubmatch(written)

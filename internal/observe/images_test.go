@@ -3,6 +3,7 @@ package observe
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -48,5 +49,25 @@ func TestImages(t *testing.T) {
 	s.observed(enabled, plan.Records{})
 	if made := s.cloud.Made()[before:]; slices.ContainsFunc(made, func(call string) bool { return call[:4] == "SSM." }) {
 		t.Errorf("without images, %v", made)
+	}
+}
+
+// What EC2 would read as any image, and more terms than Karpenter takes, are not asked about: the schema refuses them.
+func TestImagesThatNoTermMayName(t *testing.T) {
+	s := begin(t)
+	alias := map[string]any{"alias": "al2023@latest"}
+	for _, terms := range [][]any{
+		{map[string]any{"id": "ami-*"}}, {map[string]any{"id": "ami-0bbb?"}}, {map[string]any{"id": "*"}},
+		append(slices.Repeat([]any{alias}, 30), map[string]any{"id": "ami-1"}, map[string]any{"ssmParameter": "/aws/service/eks/a"}),
+	} {
+		config := enabled
+		config.Override = params.Override{EC2NodeClass: map[string]any{"amiSelectorTerms": terms}}
+		before := len(s.cloud.Made())
+		s.observed(config, plan.Records{})
+		for _, call := range s.cloud.Made()[before:] {
+			if strings.HasPrefix(call, "EC2.DescribeImages") || strings.HasPrefix(call, "SSM.GetParameter ") {
+				t.Errorf("%v: %s", terms, call)
+			}
+		}
 	}
 }

@@ -215,10 +215,14 @@ func (r *Result) windows(config map[string]any) {
 	}
 }
 
-// Images returns what the amiSelectorTerms name: the IDs of images, and the parameters that have the ID of one.
+// maxImageTerms is how many amiSelectorTerms Karpenter's CRD takes.
+const maxImageTerms = 30
+
+// Images returns what the amiSelectorTerms name: the IDs of images, and the parameters that have the ID of one. It ignores
+// terms that the CRD refuses for their number, so that nobody is asked about thousands of them.
 func (o Override) Images() (ids, parameters []string) {
 	terms, _ := o.EC2NodeClass["amiSelectorTerms"].([]any)
-	for _, entry := range terms {
+	for _, entry := range terms[:min(len(terms), maxImageTerms)] {
 		term, _ := entry.(map[string]any)
 		if id, _ := term["id"].(string); id != "" {
 			ids = append(ids, id)
