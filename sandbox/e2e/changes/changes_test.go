@@ -102,12 +102,6 @@ func TestConfined(t *testing.T) {
 	sandbox.Play(t, story.Confined)
 }
 
-// Nodes have the CNI's policy only while it needs it, and build nodes a role of their own if they are to.
-func TestNodeRoles(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.NodeRoles)
-}
-
 // Forged interruption messages do not reach Karpenter.
 func TestForged(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
@@ -133,9 +127,15 @@ func TestAutoscaler(t *testing.T) {
 	sandbox.Play(t, story.Autoscaler)
 }
 
-// An Auto Scaling group outside EKS stays under Cluster Autoscaler. This test runs last because it leaves Cluster
-// Autoscaler with the arguments for that group.
+// An Auto Scaling group outside EKS stays under Cluster Autoscaler. This test and the next run last because they leave
+// Cluster Autoscaler with other arguments, which other scripts would take for those before Karpenter.
 func TestUnmanagedGroups(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.UnmanagedGroups)
+}
+
+// Nodes have the CNI's policy only while it needs it, and build nodes a role of their own if they are to.
+func TestNodeRoles(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.NodeRoles)
 }
