@@ -88,15 +88,15 @@ func (o *observer) broken(ctx context.Context, w *World, from time.Time) ([]stri
 
 // read appends the new AWS calls that changed something.
 func (o *observer) read(ctx context.Context, w *World) error {
-	path := "/_sandbox/trail"
+	path := "trail"
 	if n := len(o.called); n > 0 {
 		path += "?since=" + o.called[n-1].At.Format(time.RFC3339Nano)
 	}
-	text, err := w.gateway(ctx, http.MethodGet, path, nil)
-	if err != nil {
+	var text string
+	if err := w.environment.Sandbox(ctx, http.MethodGet, path, nil, &text); err != nil {
 		return err
 	}
-	calls, err := timeline.Trail(string(text))
+	calls, err := timeline.Trail(text)
 	o.called = append(o.called, calls...)
 	return err
 }

@@ -92,6 +92,6 @@ func Slice(ctx context.Context, environment user.Environment, out io.Writer) err
 
 // changeEvents sets what happens to SSM's next change event.
 func (w *World) changeEvents(ctx context.Context, order string) error {
-	_, err := w.gateway(ctx, http.MethodPost, "/_sandbox/change-events?count=1&order="+order, nil)
+	err := w.environment.Sandbox(ctx, http.MethodPost, "change-events?count=1&order="+order, nil, nil)
 	return err
 }

@@ -3,9 +3,7 @@
 package chaos
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,10 +37,11 @@ const (
 
 // World is a running sandbox as its users see it.
 type World struct {
-	aws      aws.Config
-	objects  dynamic.Interface
-	machine  string // the state machine's ARN
-	observer *observer
+	environment user.Environment
+	aws         aws.Config
+	objects     dynamic.Interface
+	machine     string // the state machine's ARN
+	observer    *observer
 	// playing is called with each story that begins.
 	playing func(what string)
 }
@@ -62,7 +61,7 @@ func patient() aws.Retryer {
 
 // NewWorld reads the environment of a sandbox's users. It watches the sandbox until the context ends.
 func NewWorld(ctx context.Context, environment user.Environment) (*World, error) {
-	w := &World{aws: environment.AWS(), playing: func(string) {}}
+	w := &World{environment: environment, aws: environment.AWS(), playing: func(string) {}}
 	w.aws.Retryer = patient
 	config, err := clientcmd.BuildConfigFromFlags("", environment.Value("KUBECONFIG"))
 	if err != nil {
@@ -198,44 +197,11 @@ func (w *World) quiet(ctx context.Context, before int) error {
 
 // arm sets the faults and resets the counts.
 func (w *World) arm(ctx context.Context, faults []fault.Fault) error {
-	body, err := json.Marshal(faults)
-	if err != nil {
-		return fmt.Errorf("chaos: faults: encode: %w", err)
-	}
-	_, err = w.gateway(ctx, http.MethodPut, "/_sandbox/faults", body)
-	return err
+	return w.environment.Sandbox(ctx, http.MethodPut, "faults", faults, nil)
 }
 
 // report returns the calls that were counted and the faults that happened since arm.
-func (w *World) report(ctx context.Context) (fault.Report, error) {
-	var report fault.Report
-	text, err := w.gateway(ctx, http.MethodGet, "/_sandbox/faults", nil)
-	if err == nil {
-		err = json.Unmarshal(text, &report)
-	}
-	if err != nil {
-		return report, fmt.Errorf("chaos: faults: report: %w", err)
-	}
-	return report, nil
-}
-
-// gateway calls the sandbox's own endpoints, beside those of AWS.
-func (w *World) gateway(ctx context.Context, method, path string, body []byte) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, method, *w.aws.BaseEndpoint+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, fmt.Errorf("chaos: %s: make request: %w", path, err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("chaos: %s: %w", path, err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode >= 300 {
-		err = fmt.Errorf("%s: %s", response.Status, text)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("chaos: %s: %w", path, err)
-	}
-	return text, nil
+func (w *World) report(ctx context.Context) (report fault.Report, err error) {
+	err = w.environment.Sandbox(ctx, http.MethodGet, "faults", nil, &report)
+	return report, err
 }

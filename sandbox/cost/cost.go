@@ -181,7 +181,7 @@ func (r *run) count(ctx context.Context, s scene) (Pass, error) {
 	if err := passes.Idle(ctx, r.aws); err != nil {
 		return p, err
 	}
-	if err := r.environment.Ask(ctx, http.MethodDelete, "faults", nil); err != nil { // resets the counts
+	if err := r.environment.Sandbox(ctx, http.MethodDelete, "faults", nil, nil); err != nil { // resets the counts
 		return p, err
 	}
 	began := time.Now()
@@ -199,7 +199,7 @@ func (r *run) count(ctx context.Context, s scene) (Pass, error) {
 	p.Executions, p.Transitions = history.Executions, len(history.Entered)
 	r.join(history)
 	var report fault.Report
-	if err := r.environment.Ask(ctx, http.MethodGet, "faults", &report); err != nil {
+	if err := r.environment.Sandbox(ctx, http.MethodGet, "faults", nil, &report); err != nil {
 		return p, err
 	}
 	for _, c := range report.Calls {

@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -65,7 +63,10 @@ func iterations(t *testing.T, since time.Time) []passes.Iteration {
 // A pass that finds nothing to do calls one Lambda function and writes nothing but its own record.
 func TestNothingToDo(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
-	counts(t, http.MethodDelete)
+	environment := sandbox.Environment(t)
+	if err := environment.Sandbox(t.Context(), http.MethodDelete, "calls?by=caller", nil, nil); err != nil {
+		t.Fatal(err)
+	}
 	since := time.Now()
 	sandbox.Play(t, func(s *story.Teller) {
 		s.Check("request",
@@ -77,8 +78,12 @@ func TestNothingToDo(t *testing.T) {
 	if len(all) != 1 || all[0].Outcome != "Unchanged" || all[0].Steps != 0 {
 		t.Errorf("iterations %+v", all)
 	}
+	var calls map[string]map[string]map[string]int // by caller, service and action
+	if err := environment.Sandbox(t.Context(), http.MethodGet, "calls?by=caller", nil, &calls); err != nil {
+		t.Fatal(err)
+	}
 	reads, writes := 0, []string{}
-	for caller, services := range counts(t, http.MethodGet) {
+	for caller, services := range calls {
 		if !strings.Contains(caller, "Sawhorse-") || strings.Contains(caller, "Resync") || strings.Contains(caller, "Audit") {
 			continue // the schedule's tick may fall in here; a pass that its audit requested would be in iterations
 		}
@@ -108,31 +113,6 @@ func reading(action string) bool {
 		}
 	}
 	return false
-}
-
-// counts reads or resets the gateway's call counts, by caller, service and action.
-func counts(t *testing.T, method string) map[string]map[string]map[string]int {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, *sandbox.AWS(t).BaseEndpoint+"/_sandbox/calls?by=caller", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all map[string]map[string]map[string]int
-	if method == http.MethodGet {
-		if err := json.Unmarshal(text, &all); err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-	}
-	return all
 }
 
 // A cluster belongs to one rack. A second rack that names it is rejected, and nothing changes.

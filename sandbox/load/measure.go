@@ -37,7 +37,7 @@ func (r *run) measure(ctx context.Context, what string, do func() error) (passes
 func (r *run) measured(ctx context.Context, what string, audits int, do func() error) (passes.History, error) {
 	fmt.Fprintf(r.out, "\n%s\n", what)
 	for _, begin := range []struct{ method, what string }{{http.MethodDelete, "faults"}, {http.MethodPut, "rates"}} { // resets the counts
-		if err := r.environment.Ask(ctx, begin.method, begin.what, nil); err != nil {
+		if err := r.environment.Sandbox(ctx, begin.method, begin.what, nil, nil); err != nil {
 			return passes.History{}, err
 		}
 	}
@@ -55,8 +55,8 @@ func (r *run) measured(ctx context.Context, what string, audits int, do func() e
 	}
 	// The histories are read without rate limits and are not counted.
 	err := errors.Join(
-		r.environment.Ask(ctx, http.MethodGet, "faults", &p.report), r.environment.Ask(ctx, http.MethodGet, "rates", &p.uses),
-		r.environment.Ask(ctx, http.MethodDelete, "rates", nil))
+		r.environment.Sandbox(ctx, http.MethodGet, "faults", nil, &p.report), r.environment.Sandbox(ctx, http.MethodGet, "rates", nil, &p.uses),
+		r.environment.Sandbox(ctx, http.MethodDelete, "rates", nil, nil))
 	if err != nil {
 		return passes.History{}, err
 	}

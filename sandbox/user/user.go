@@ -2,6 +2,7 @@
 package user
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -60,28 +61,44 @@ func (e Environment) Run(ctx context.Context, line string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// Ask calls one of the sandbox's own endpoints beside those of AWS, "faults" or "rates". It decodes the answer into a
-// value; nil ignores the answer.
-func (e Environment) Ask(ctx context.Context, method, what string, into any) error {
-	request, err := http.NewRequestWithContext(ctx, method, e.Endpoint()+"/_sandbox/"+what, nil)
+// Sandbox calls one of the sandbox's own endpoints beside those of AWS, such as "calls?by=caller". It sends body as JSON
+// unless that is nil. It decodes the answer into a value, or stores it as it is if into is a *string; nil ignores it.
+func (e Environment) Sandbox(ctx context.Context, method, path string, body, into any) error {
+	err := e.call(ctx, method, e.Endpoint()+"/_sandbox/"+path, body, into)
 	if err != nil {
-		return fmt.Errorf("sandbox's %s: %w", what, err)
+		return fmt.Errorf("sandbox: %s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+func (e Environment) call(ctx context.Context, method, address string, body, into any) error {
+	var content []byte
+	if body != nil {
+		var err error
+		if content, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(content))
+	if err != nil {
+		return err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("sandbox's %s: %w", what, err)
+		return err
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	switch {
+	answer, err := io.ReadAll(response.Body)
+	switch text, plain := into.(*string); {
 	case err != nil:
+		return err
 	case response.StatusCode >= 300:
-		err = fmt.Errorf("%s: %s", response.Status, text)
-	case into != nil:
-		err = json.Unmarshal(text, into)
+		return fmt.Errorf("%s: %s", response.Status, answer)
+	case plain:
+		*text = string(answer)
+		return nil
+	case into == nil:
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("sandbox's %s: %s: %w", what, method, err)
-	}
-	return nil
+	return json.Unmarshal(answer, into)
 }

@@ -2,6 +2,7 @@ package user
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -50,19 +51,28 @@ func TestALineOfShell(t *testing.T) {
 
 func TestTheSandboxAnswers(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
 		if req.URL.Path != "/_sandbox/calls" {
 			http.Error(w, "there is no such thing", http.StatusNotFound)
 			return
 		}
-		fmt.Fprintf(w, `{"ssm":{"PutParameter":3}}`)
+		fmt.Fprintf(w, `{"method":%q,"query":%q,"body":%q}`, req.Method, req.URL.RawQuery, body)
 	}))
 	defer server.Close()
 	environment := Environment{"AWS_ENDPOINT_URL=" + server.URL}
-	var calls map[string]map[string]int
-	if err := environment.Ask(t.Context(), http.MethodGet, "calls", &calls); err != nil || calls["ssm"]["PutParameter"] != 3 {
-		t.Errorf("%v, %v", calls, err)
+	type answer struct{ Method, Query, Body string }
+	var got answer
+	err := environment.Sandbox(t.Context(), http.MethodPut, "calls?by=caller", []int{3}, &got)
+	if want := (answer{"PUT", "by=caller", "[3]"}); err != nil || got != want {
+		t.Errorf("%v, %v", got, err)
 	}
-	if err := environment.Ask(t.Context(), http.MethodGet, "others", nil); err == nil || !strings.Contains(err.Error(), "no such thing") {
+	var text string
+	err = environment.Sandbox(t.Context(), http.MethodGet, "calls", nil, &text)
+	if want := `{"method":"GET","query":"","body":""}`; err != nil || text != want {
+		t.Errorf("%q, %v", text, err)
+	}
+	err = environment.Sandbox(t.Context(), http.MethodGet, "others", nil, nil)
+	if err == nil || !strings.Contains(err.Error(), "404 Not Found: there is no such thing") {
 		t.Errorf("%v", err)
 	}
 }

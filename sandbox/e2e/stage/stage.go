@@ -4,7 +4,6 @@ package stage
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -65,7 +64,9 @@ func (s *Stage) Play(t *testing.T, script func(*story.Teller)) {
 	defer cancel()
 	var told strings.Builder
 	environment := s.Environment(t)
-	if err := announce(environment.Endpoint(), strings.TrimPrefix(t.Name(), "Test")); err != nil {
+	// The sandbox records authorization decisions by script.
+	name := "script?name=" + url.QueryEscape(strings.TrimPrefix(t.Name(), "Test"))
+	if err := environment.Sandbox(ctx, http.MethodPost, name, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	teller := story.New(ctx, environment, &told, false)
@@ -75,7 +76,7 @@ func (s *Stage) Play(t *testing.T, script func(*story.Teller)) {
 	}
 	if t.Failed() || testing.Verbose() {
 		t.Log(told.String())
-		t.Log(lag(environment.Endpoint()))
+		t.Log(lag(ctx, environment))
 	}
 	if teller.Held() == 0 {
 		t.Error("the script has checked nothing")
@@ -83,36 +84,18 @@ func (s *Stage) Play(t *testing.T, script func(*story.Teller)) {
 }
 
 // lag returns the settings that reproduce this sandbox's lag in another sandbox.
-func lag(endpoint string) string {
-	answer, err := http.Get(endpoint + "/_sandbox/lag")
-	if err != nil {
-		return fmt.Sprintf("lag: %v", err)
-	}
-	defer answer.Body.Close()
+func lag(ctx context.Context, environment user.Environment) string {
 	var chosen struct {
 		Seed  string
 		Scale float64
 	}
-	if err := json.NewDecoder(answer.Body).Decode(&chosen); err != nil {
-		return fmt.Sprintf("lag: %v", err)
+	if err := environment.Sandbox(ctx, http.MethodGet, "lag", nil, &chosen); err != nil {
+		return err.Error()
 	}
 	if chosen.Scale == 0 {
 		return "played with LAG=0"
 	}
 	return fmt.Sprintf("played with LAG=1 LAG_SEED=%s LAG_SCALE=%g", chosen.Seed, chosen.Scale)
-}
-
-// announce tells the sandbox which script begins. The sandbox records authorization decisions by script.
-func announce(endpoint, script string) error {
-	answer, err := http.Post(endpoint+"/_sandbox/script?name="+url.QueryEscape(script), "", nil)
-	if err != nil {
-		return fmt.Errorf("script %s: announce: %w", script, err)
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("script %s: announce: %s", script, answer.Status)
-	}
-	return nil
 }
 
 // up starts an attached sandbox and returns its environment. If Running is set, it uses that sandbox instead.
