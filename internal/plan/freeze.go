@@ -29,15 +29,20 @@ func (n NodePools) Manifests() []Object {
 	return all
 }
 
-// frozen returns a NodePool with the freeze: one more budget, of no nodes for all reasons. Karpenter keeps the most
-// restrictive of all budgets, so where no more are allowed it takes the place of the last one.
+// FrozenBudgets returns the budgets of a NodePool with the freeze: one more, of no nodes for all reasons. Karpenter keeps the
+// most restrictive of all budgets, so where no more are allowed it takes the place of the last one.
+func FrozenBudgets(budgets []any) []any {
+	return append(slices.Clone(budgets[:min(len(budgets), mostBudgets-1)]), map[string]any{"nodes": "0"})
+}
+
+// frozen returns a NodePool with the freeze.
 func frozen(pool Object) Object {
 	pool = maps.Clone(pool)
 	spec, disruption := map[string]any{}, map[string]any{}
 	maps.Copy(spec, fields(pool["spec"]))
 	maps.Copy(disruption, fields(spec["disruption"]))
 	budgets, _ := disruption["budgets"].([]any)
-	disruption["budgets"] = append(slices.Clone(budgets[:min(len(budgets), mostBudgets-1)]), map[string]any{"nodes": "0"})
+	disruption["budgets"] = FrozenBudgets(budgets)
 	spec["disruption"], pool["spec"] = disruption, spec
 	return pool
 }
@@ -85,12 +90,12 @@ const unfrozen = "Karpenter consolidates no nodes and replaces none after a chan
 // FreezeAdvice returns the warning about the freeze of a rack: what it does if it is in force, and why it is not, or still
 // is, if the parameter says something else. wanted is the parameter, or nil if it was refused or is not known: then the
 // freeze stays as it is.
-func (r Records) FreezeAdvice(wanted *bool, goal Goal) []params.Problem {
+func (r Records) FreezeAdvice(wanted *bool) []params.Problem {
 	asked, because := wanted != nil && *wanted, "no pass has done the step "+FreezeStep+" for it yet"
 	switch {
 	case r.Paused:
 		because = "the rack is paused, and nothing is changed"
-	case goal != GoalKarpenter:
+	case r.Goal != GoalKarpenter:
 		because = "Karpenter is being turned off"
 	}
 	switch {

@@ -127,33 +127,32 @@ func TestFreezeAdvice(t *testing.T) {
 	p.Freeze(false)
 	takenOff := map[string]string{plan.FreezeStep: p.Steps[i].Fingerprint}
 	yes, no := new(true), new(false)
+	on := func(applied map[string]string, paused bool) plan.Records {
+		return plan.Records{Goal: plan.GoalKarpenter, WasOn: true, Applied: applied, Paused: paused}
+	}
 	for _, c := range []struct {
 		what    string
 		records plan.Records
 		wanted  *bool
-		goal    plan.Goal
 		brakes  string
 		says    string
 	}{
-		{"none", plan.Records{WasOn: true}, no, plan.GoalKarpenter, "", ""},
-		{"Karpenter was never on", plan.Records{}, yes, plan.GoalKarpenter, "", ""},
-		{"in force", plan.Records{WasOn: true, Applied: applied}, yes, plan.GoalKarpenter, "karpenter_freeze",
-			"the freeze is in force: Karpenter consolidates no nodes"},
-		{"in force, and its parameter is refused", plan.Records{WasOn: true, Applied: applied}, nil, plan.GoalNone, "karpenter_freeze",
-			"the freeze is in force: "},
-		{"its step has not been done", plan.Records{WasOn: true}, yes, plan.GoalKarpenter, "",
+		{"none", on(nil, false), no, "", ""},
+		{"Karpenter was never on", plan.Records{}, yes, "", ""},
+		{"in force", on(applied, false), yes, "karpenter_freeze", "the freeze is in force: Karpenter consolidates no nodes"},
+		{"in force, and its parameter is refused", on(applied, false), nil, "karpenter_freeze", "the freeze is in force: "},
+		{"its step has not been done", on(nil, false), yes, "",
 			"karpenter_freeze is true, and the freeze is not in force, because no pass has done the step nodepools/freeze"},
-		{"taken off before", plan.Records{WasOn: true, Applied: takenOff}, yes, plan.GoalKarpenter, "", "and the freeze is not in force"},
-		{"taken off", plan.Records{WasOn: true, Applied: takenOff}, no, plan.GoalKarpenter, "", ""},
-		{"paused before it", plan.Records{WasOn: true, Paused: true}, yes, plan.GoalKarpenter, "paused",
-			"and the freeze is not in force, because the rack is paused"},
-		{"paused before its end", plan.Records{WasOn: true, Paused: true, Applied: applied}, no, plan.GoalKarpenter, "karpenter_freeze paused",
+		{"taken off before", on(takenOff, false), yes, "", "and the freeze is not in force"},
+		{"taken off", on(takenOff, false), no, "", ""},
+		{"paused before it", on(nil, true), yes, "paused", "and the freeze is not in force, because the rack is paused"},
+		{"paused before its end", on(applied, true), no, "karpenter_freeze paused",
 			"karpenter_freeze is not true, and the freeze is still in force, because the rack is paused"},
-		{"Karpenter is being turned off", plan.Records{WasOn: true}, yes, plan.GoalAccess, "",
+		{"Karpenter is being turned off", plan.Records{Goal: plan.GoalAccess, WasOn: true}, yes, "",
 			"and the freeze is not in force, because Karpenter is being turned off"},
 	} {
 		var says string
-		for _, warning := range c.records.FreezeAdvice(c.wanted, c.goal) {
+		for _, warning := range c.records.FreezeAdvice(c.wanted) {
 			says += warning.Parameter + ": " + warning.Message
 		}
 		if brakes := strings.Join(c.records.Brakes(), " "); brakes != c.brakes ||

@@ -21,13 +21,7 @@ func (s *Store) Written(ctx context.Context, rack, step string) (map[string]reso
 
 // SaveWritten replaces it. The record outlives the rack's other records, because the rack may be created again at once.
 func (s *Store) SaveWritten(ctx context.Context, rack, step string, written map[string]resource.Record) error {
-	var last time.Time
-	for _, record := range written {
-		if record.At.After(last) {
-			last = record.At
-		}
-	}
 	values := key(rack, writtenKey(step))
-	values["written"], values["ttl"] = plain(written), number(last.Add(keepWritten).Unix())
+	values["written"], values["ttl"] = plain(written), number(time.Now().Add(keepWritten).Unix())
 	return wrap(s.put(ctx, values, nil), "rack %s: record what step %s writes", rack, step)
 }

@@ -109,7 +109,7 @@ func buildRole(t *Teller) {
 	t.Until("instance profiles with the role", profiles, "0", 2*time.Minute)
 	t.Say("A role that is new stays a while: IAM may not tell of its profiles yet. The next audit looks again.")
 	t.Until("the role has gone", fullPass+" > /dev/null; sleep 5; aws iam get-role --role-name "+role+" 2>&1 | grep -c NoSuchEntity || true",
-		"1", 5*time.Minute)
+		"1", 7*time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Refused("aws eks describe-access-entry --cluster-name demo --principal-arn "+arn, "ResourceNotFoundException")
 	t.Until("output", output+" 2>&1 | grep -c ParameterNotFound || true", "1", time.Minute)

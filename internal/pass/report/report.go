@@ -138,7 +138,7 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, told st
 	run.Recall(records)
 	status := r.status(event, run)
 	status.Karpenter, status.Brakes = records.InForce(), records.Brakes() // what was applied, and not what was asked for
-	status.Warnings = slices.Concat(records.FreezeAdvice(run.Freeze, plan.Goal(run.Goal)), status.Warnings)
+	status.Warnings = slices.Concat(records.FreezeAdvice(run.Freeze), status.Warnings)
 	if status.State == outcome.StateReconciled { // after the outputs, because it deletes their record if the cluster is gone
 		if err := r.finish(ctx, event.Rack, run, records); err != nil {
 			return err

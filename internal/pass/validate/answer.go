@@ -13,7 +13,7 @@ import (
 // dryRun answers a dry run with the steps that a pass would take, and with the differences from the plan in force.
 func (v *Validate) dryRun(ctx context.Context, answer Answer, run store.Run, f finding) (Answer, error) {
 	answer.Outcome = outcome.PassDryRun
-	run.Warnings = slices.Concat(run.Warnings, f.records.FreezeAdvice(run.Freeze, f.Plan.Goal))
+	run.Warnings = slices.Concat(run.Warnings, f.records.FreezeAdvice(run.Freeze))
 	if len(run.Problems) > 0 {
 		return answer, v.Bus.DryRun(ctx, run, f.due, nil)
 	}
@@ -89,9 +89,8 @@ type repairs struct {
 }
 
 // repairs finds what a pass over a rejected rack does: every pass lays the freeze over the last good plan, or takes it off.
-// The rest is not only for full passes if a change of Karpenter's version
-// is under way, or the way back from one: nothing else would find out whether the new version works, or bring the old one
-// back.
+// The rest is not only for full passes if a change of Karpenter's version is under way, or the way back from one: nothing
+// else would find out whether the new version works, or bring the old one back.
 func (v *Validate) repairs(ctx context.Context, name string, f finding, full bool) (r repairs, err error) {
 	r.plan, err = v.Store.Plan(ctx, name)
 	gone := f.Plan.Goal != plan.GoalNone && f.Plan.Cluster.Name == "" // there is no cluster to repair

@@ -287,6 +287,19 @@ func TestAFreezeWhileTurningOffIsRejected(t *testing.T) {
 	s.brakes(outcome.StateRejected, "Rejected karpenter_freeze: the freeze is in force")
 }
 
+// A mistake in the cluster's name is a mistake like any other: the freeze reaches the cluster of the last good plan. If that
+// cluster is gone, there is nothing to freeze.
+func TestAFreezeBesideAnotherClusterName(t *testing.T) {
+	s := reconciled(t)
+	s.write("cluster_name=dmeo", frozen)
+	s.wants(s.pass(false), outcome.PassRejected, true, plan.FreezeStep)
+	s.wantsFreeze(true, true)
+	s.brakes(outcome.StateRejected, "Rejected karpenter_freeze: the freeze is in force")
+	s.write("cluster_name=demo", free)
+	s.cloud.EKS.Cluster = nil
+	s.wants(s.pass(true), outcome.PassRejected, true, "")
+}
+
 // During a change of Karpenter's version, a freeze comes before the controller, also if the write that asks for it is
 // rejected.
 func TestAFreezeDuringAChangeOfVersion(t *testing.T) {

@@ -223,7 +223,7 @@ func (s *scene) reported(state outcome.State) {
 		Rack: "demo", State: state, Generation: run.Generation, Goal: run.Goal, Karpenter: s.records().InForce(),
 		Problems: run.Problems, Warnings: run.Warnings, Steps: steps, Brakes: s.records().Brakes(),
 	}
-	status.Warnings = slices.Concat(status.Warnings, s.records().FreezeAdvice(run.Freeze, plan.Goal(run.Goal)))
+	status.Warnings = slices.Concat(status.Warnings, s.records().FreezeAdvice(run.Freeze))
 	for _, warnings := range s.records().Warnings {
 		status.Warnings = append(status.Warnings, warnings...)
 	}

@@ -106,7 +106,7 @@ func (v *Validate) news(ctx context.Context, run store.Run, f finding, state out
 // warnings returns the warnings of a report without steps: those of the parameters, that of the freeze, and those of each
 // step's last run.
 func warnings(run store.Run, records plan.Records) []params.Problem {
-	all := slices.Concat(run.Warnings, records.FreezeAdvice(run.Freeze, plan.Goal(run.Goal)))
+	all := slices.Concat(run.Warnings, records.FreezeAdvice(run.Freeze))
 	for _, of := range records.Warnings {
 		all = append(all, of...)
 	}

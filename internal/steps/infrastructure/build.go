@@ -66,10 +66,11 @@ func (i *Step) retire(ctx context.Context, p *plan.Plan, role string, w *resourc
 
 // used reports whether nodes have a role, or may get it, as a role that IAM does not return yet (nil): it is in an instance
 // profile of the cluster. Karpenter deletes a profile that no NodeClaim and no EC2NodeClass names any more, every 30 minutes
-// (karpenter-provider-aws 1.10, pkg/controllers/nodeclass/garbagecollection). IAM's replicas may not return the profile of a
-// new role yet.
+// (karpenter-provider-aws 1.10, pkg/controllers/nodeclass/garbagecollection). While a role is new, Karpenter may just have
+// made its profile, and a list from one of IAM's replicas may lack it. The policies of a role go before IAM says whether it
+// is in a profile, so a role counts as used until a list cannot be that old.
 func (i *Step) used(ctx context.Context, p *plan.Plan, role *types.Role) (bool, error) {
-	if role == nil || outcome.Young(role.CreateDate, i.Now()) {
+	if role == nil || role.CreateDate != nil && i.Now().Sub(*role.CreateDate) < 2*resource.Lag {
 		return true, nil
 	}
 	profiles, err := i.profiles(ctx, ownership.ProfilePath(p.Cluster.Region, p.Cluster.Name))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
 const (
@@ -87,7 +88,7 @@ func TestTheRoleOfBuildNodesStaysUntilNoNodeHasIt(t *testing.T) {
 func TestANewRoleOfBuildNodesStays(t *testing.T) {
 	cloud, i := begin()
 	complete(t, cloud, i, minimal())
-	cloud.IAM.Roles[buildName].CreateDate = new(cloud.Now())
+	cloud.IAM.Roles[buildName].CreateDate = new(cloud.Now().Add(time.Minute - 2*resource.Lag))
 	if progress, changes := run(t, i, retiring()); changes != "" || len(progress.Warnings) != 1 {
 		t.Errorf("%s %+v", changes, progress)
 	}

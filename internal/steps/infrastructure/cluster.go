@@ -41,6 +41,9 @@ func (i *Step) entry(ctx context.Context, p *plan.Plan, role *iamtypes.Role, w *
 		if good {
 			return live.CreatedAt, i.tagEKS(ctx, p, live.AccessEntryArn, live.Tags, subject, w)
 		}
+		if !w.Confirms(subject+"/type", nodeEntry) { // it may be the one that was replaced
+			return nil, outcome.NotYet(poll, "EKS still shows the %s from before it was replaced less than three minutes ago", subject)
+		}
 		if err := i.deleteEntry(ctx, p, *role.RoleName, " that did not work", w); err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
 // complete runs the step to its end as the state machine does. It returns the changes and what the step waited for.
@@ -137,6 +138,30 @@ func TestFailsAtOnceWhereTimeIsNoCure(t *testing.T) {
 				t.Errorf("%+v, %v", progress, err)
 			}
 		})
+	}
+}
+
+// An entry that has just been replaced is not deleted because EKS still shows the one before.
+func TestAReplacedEntryStays(t *testing.T) {
+	cloud, i := begin()
+	complete(t, cloud, i, wanted(true, true))
+	cloud.EKS.Entries[nodesARN].Type = new("STANDARD")
+	complete(t, cloud, i, wanted(true, true))
+	replaced := cloud.EKS.Entries[nodesARN]
+	earlier := *replaced
+	earlier.Type = new("STANDARD")
+	cloud.EKS.Entries[nodesARN] = &earlier
+	if progress, changes := run(t, i, wanted(true, true)); changes != "" || progress.Wait == 0 {
+		t.Errorf("%s, %+v", changes, progress)
+	}
+	cloud.EKS.Entries[nodesARN] = replaced
+	unchanged(t, cloud, i, wanted(true, true))
+
+	t.Log("what is shown for longer is what there is")
+	cloud.Pass(resource.Lag)
+	cloud.EKS.Entries[nodesARN] = &earlier
+	if _, changes := run(t, i, wanted(true, true)); !strings.HasPrefix(changes, "deleted access entry") {
+		t.Error(changes)
 	}
 }
 

@@ -13,19 +13,19 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// freeze gives the NodePools that exist the budgets of the plan, with its freeze or without one, and changes nothing else
-// of them. A new pool has no nodes that could be replaced, and one of somebody else's is rejected later. If a pool is no
-// longer Ready, it waits once: a change of version counts the pools that were Ready.
+// freeze gives the rack's NodePools that exist the budgets of the plan, with its freeze or without one, and changes nothing
+// else of them. A new pool has no nodes that could be replaced. If a pool is no longer Ready, it waits once: a change of
+// version counts the pools that were Ready.
 func (r *run) freeze(ctx context.Context) error {
+	pools, err := r.client.Ours(ctx, k8s.NodePool, r.plan.Rack)
+	if err != nil {
+		return err
+	}
 	var waiting []string
-	for _, object := range r.plan.NodePools.Manifests() {
-		live, err := r.client.GetLike(ctx, object)
-		if err != nil {
-			return err
-		}
-		wanted := budgets(object)
-		if live == nil || live.GetKind() != k8s.NodePool.Name || k8s.Owned(live, r.plan.Rack) != nil ||
-			equality.Semantic.DeepEqual(budgets(live.Object), wanted) {
+	for i := range pools {
+		live := &pools[i]
+		wanted := r.budgets(live)
+		if equality.Semantic.DeepEqual(budgets(live.Object), wanted) {
 			continue
 		}
 		note, err := r.rebudget(ctx, live, wanted)
@@ -40,6 +40,26 @@ func (r *run) freeze(ctx context.Context) error {
 		return outcome.NotYet(poll, "%s", strings.Join(waiting, "; "))
 	}
 	return nil
+}
+
+// budgets returns the budgets that a live NodePool gets. One that the plan does not have any more, and that is not removed
+// yet, has nodes that a freeze must keep too.
+func (r *run) budgets(live *unstructured.Unstructured) []any {
+	for _, object := range r.plan.NodePools.Manifests() {
+		if metadata, _ := object["metadata"].(map[string]any); object["kind"] == k8s.NodePool.Name && metadata["name"] == live.GetName() {
+			return budgets(object)
+		}
+	}
+	own := budgets(live.Object)
+	last := len(own) - 1
+	frozen := last >= 0 && equality.Semantic.DeepEqual(own[last:], plan.FrozenBudgets(nil))
+	switch {
+	case r.plan.NodePools.Frozen && !frozen:
+		return plan.FrozenBudgets(own)
+	case !r.plan.NodePools.Frozen && frozen && last > 0: // a single one is its own, and without one the API server has a default
+		return own[:last]
+	}
+	return own
 }
 
 // rebudget writes a live NodePool with other budgets. It returns what to wait for if the pool was Ready and is not any more.

@@ -102,6 +102,25 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
+// A pool that the plan does not have any more keeps its nodes until it is removed: the freeze lies over it too.
+func TestFreezeOfAPoolThatIsToBeRemoved(t *testing.T) {
+	removed, closed := budgeted("removed", "100", "10%"), budgeted("closed", "100", "0")
+	s := begin(t, removed, closed)
+	s.run("created NodePool/removed", "created NodePool/closed")
+	s.plan.NodePools.Objects, s.plan.NodePools.Frozen = []object{class("workload", "demo"), budgeted("workload", "100", "10%")}, true
+	for range 2 {
+		s.freeze()
+		s.has("removed", "[10% 0] 100 <nil>")
+		s.has("closed", "[0] 100 <nil>")
+	}
+	s.plan.NodePools.Frozen = false
+	for range 2 {
+		s.freeze()
+		s.has("removed", "[10%] 100 <nil>")
+		s.has("closed", "[0] 100 <nil>")
+	}
+}
+
 // Somebody writes a NodePool between the read and the write of the step: the step tries again, and sets nothing back.
 func TestFreezeOfAPoolThatIsWritten(t *testing.T) {
 	live := budgeted("workload", "100", "10%")
