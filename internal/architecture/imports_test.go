@@ -108,9 +108,9 @@ var mayImport = map[string][]string{
 	"internal/architecture": nil,
 	"internal/docs":         nil,
 	// Fakes and servers for tests; only tests import them.
-	"internal/awsfake":     {"internal/outcome"},
-	"internal/k8s/k8sfake": {"internal/k8s", "internal/plan"},
-	"internal/k8s/k8stest": {"internal/k8s", "internal/ownership", "internal/plan"},
+	"internal/testing/awsfake": {"internal/outcome"},
+	"internal/testing/k8sfake": {"internal/k8s", "internal/plan"},
+	"internal/testing/k8stest": {"internal/k8s", "internal/ownership", "internal/plan"},
 }
 
 var stepMayUse = []string{"internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/resource"}
@@ -127,9 +127,9 @@ var functionsAlsoUse = map[string][]string{
 
 // testsAlsoUse has the packages that the _test.go files of every package may import.
 var testsAlsoUse = []string{
-	"events", "internal/awsfake", "internal/k8s", "internal/k8s/k8sfake", "internal/k8s/k8stest", "internal/karpenter", "internal/metrics",
-	"internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/plan/nodes", "internal/readonly",
-	"internal/resource", "internal/store", "internal/validation", "statemachine",
+	"events", "internal/k8s", "internal/karpenter", "internal/metrics", "internal/outcome", "internal/ownership", "internal/params",
+	"internal/plan", "internal/plan/nodes", "internal/readonly", "internal/resource", "internal/store",
+	"internal/testing/awsfake", "internal/testing/k8sfake", "internal/testing/k8stest", "internal/validation", "statemachine",
 }
 
 // owners has the only packages that may import an external library, by the beginning of the library's path: libraries that
@@ -296,7 +296,7 @@ func TestSandboxImportsNothingOfTheProduct(t *testing.T) {
 func TestOnlyTestsUseFakes(t *testing.T) {
 	for _, p := range repository(t).root {
 		for _, i := range p.own {
-			if i == "internal/awsfake" || i == "internal/k8s/k8sfake" || i == "internal/k8s/k8stest" {
+			if strings.HasPrefix(i, "internal/testing/") && !strings.HasPrefix(p.dir, "internal/testing/") {
 				t.Errorf("%s imports %s outside its tests", p.dir, i)
 			}
 		}

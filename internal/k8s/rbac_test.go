@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/testing/k8stest"
 )
 
 func TestGrantsGiveAFunctionItsRightsAndNoOthers(t *testing.T) {

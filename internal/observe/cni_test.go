@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
-	"github.com/sawhorse-io/sawhorse/internal/k8s/k8sfake"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/testing/k8sfake"
 )
 
 // associations are the Pod Identity associations of service accounts in kube-system.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
 // request stores a change like the state machine does.

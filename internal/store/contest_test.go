@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
 // A contest is stored as last saved, for each rack and subject. If there is none, the result is the zero Contest.

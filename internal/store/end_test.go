@@ -3,11 +3,11 @@ package store
 import (
 	"testing"
 
-	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/resource"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
 // End deletes the rack's own claim and no other. If any call fails, a second try gives the same result.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
 var clock = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

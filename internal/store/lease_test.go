@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
 // lease stores the record as the state machine leaves it.

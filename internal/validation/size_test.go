@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
 // The largest plan fits into an item of the table, which has 400 KB: 100 pools, with texts that do not compress, up to

@@ -29,9 +29,9 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/k8s/k8sfake"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/testing/k8sfake"
 )
 
 // account answers AWS calls by their action or, for EKS, by their path below the cluster. It denies every call without

@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
-	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
 // The functions' access to a cluster, given and taken away within seconds, is never left behind, and the other way round,

@@ -12,10 +12,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
 	"github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/testing/k8stest"
 )
 
 // A newer version is in force when its pods are Ready and every pool that was Ready is so again. An older one after that

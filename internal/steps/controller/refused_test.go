@@ -7,9 +7,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
-	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
 // An access entry works some seconds before its policy makes the principal an administrator. Every part waits for that,

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/resource"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
 const (

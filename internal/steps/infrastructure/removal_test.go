@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/smithy-go"
 
-	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
 // lost is an IAM client whose answers to deletions are lost. The SDK's retry finds nothing and ends as AccessDenied.

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/readonly"
 	"github.com/sawhorse-io/sawhorse/internal/resource"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
 // What is set and unset within seconds is never left behind, although IAM and EKS show the state before: each aspect of

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
 // A subnet that is chosen, and not chosen any more within seconds, does not keep the tag, and the other way round,

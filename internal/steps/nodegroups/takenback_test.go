@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
 // A build group that is emptied and brought back within seconds has the size it had, and one that is brought back and

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
 // counted makes each write to the API server fail in turn, like a call of AWS. Reads do not fail: a failed read is like

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
 // complete runs the step to its end as the state machine does. It returns the changes and what the step waited for.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
 // What is set and unset within seconds is never left behind, although SQS and EventBridge show the state before: each
