@@ -1,7 +1,7 @@
 package observe
 
 import (
-	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -155,7 +153,7 @@ func TestAClusterThatHasNotLetTheRackInIsNotRead(t *testing.T) {
 		s := begin(t)
 		s.cloud.EKS.Cluster.Tags = tags
 		facts := s.observed(enabled, plan.Records{})
-		if made := s.cloud.Made(); !slices.Equal(made, []string{"EKS.DescribeCluster"}) {
+		if made := s.cloud.Made(); !slices.Equal(made, []string{"EKS.DescribeCluster demo"}) {
 			t.Errorf("%s: %q", what, made)
 		}
 		asked := plan.ClusterFacts{
@@ -319,50 +317,16 @@ type crowd struct {
 	awaited sync.WaitGroup
 }
 
-func (c *crowd) meet(ctx context.Context) error {
+func (c *crowd) meet() error {
 	c.awaited.Done()
 	all := make(chan struct{})
 	go func() { c.awaited.Wait(); close(all) }()
 	select {
 	case <-all:
 		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-time.After(20 * time.Second):
+		return errors.New("the others were not sent")
 	}
-}
-
-type crowdedEC2 struct {
-	*awsfake.EC2
-	crowd *crowd
-}
-
-func (c crowdedEC2) DescribeSubnets(ctx context.Context, in *ec2.DescribeSubnetsInput,
-	options ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
-	if err := c.crowd.meet(ctx); err != nil {
-		return nil, err
-	}
-	return c.EC2.DescribeSubnets(ctx, in, options...)
-}
-
-func (c crowdedEC2) DescribeSecurityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput,
-	options ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error) {
-	if err := c.crowd.meet(ctx); err != nil {
-		return nil, err
-	}
-	return c.EC2.DescribeSecurityGroups(ctx, in, options...)
-}
-
-type crowdedEKS struct {
-	*awsfake.EKS
-	crowd *crowd
-}
-
-func (c crowdedEKS) DescribeNodegroup(ctx context.Context, in *eks.DescribeNodegroupInput,
-	options ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
-	if err := c.crowd.meet(ctx); err != nil {
-		return nil, err
-	}
-	return c.EKS.DescribeNodegroup(ctx, in, options...)
 }
 
 // These reads delay each pass, so both node groups are read at the same time, and then both kinds of networks.
@@ -371,10 +335,16 @@ func TestObserveReadsSideBySide(t *testing.T) {
 	groups, networks := &crowd{}, &crowd{}
 	groups.awaited.Add(2)
 	networks.awaited.Add(2)
-	s.observer.EKS, s.observer.EC2 = crowdedEKS{s.cloud.EKS, groups}, crowdedEC2{s.cloud.EC2, networks}
-	ctx, end := context.WithTimeout(t.Context(), 20*time.Second)
-	defer end()
-	facts, err := s.observer.Facts(ctx, enabled, plan.Records{WasOn: true, Credentials: "podidentity"})
+	s.cloud.Before = func(call string) error {
+		switch name, _, _ := strings.Cut(call, " "); name {
+		case "EKS.DescribeNodegroup":
+			return groups.meet()
+		case "EC2.DescribeSubnets", "EC2.DescribeSecurityGroups":
+			return networks.meet()
+		}
+		return nil
+	}
+	facts, err := s.observer.Facts(t.Context(), enabled, plan.Records{WasOn: true, Credentials: "podidentity"})
 	if err != nil || len(facts.NodeGroups) != 2 || len(facts.Subnets) == 0 || len(facts.SecurityGroups) == 0 {
 		t.Errorf("%v: %+v", err, facts)
 	}

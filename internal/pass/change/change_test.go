@@ -1,7 +1,6 @@
 package change
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/aws/smithy-go"
 
@@ -231,26 +229,15 @@ func TestInterrupted(t *testing.T) {
 	})
 }
 
-// refusing is a Parameter Store whose write of one parameter fails, and whose pattern Go cannot compile.
-type refusing struct {
-	*awsfake.SSM
-	name string
-	err  error
-}
-
-func (r refusing) DescribeParameters(context.Context, *ssm.DescribeParametersInput,
-	...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error) {
-	// This pattern is valid in Java but not in Go.
-	return &ssm.DescribeParametersOutput{
-		Parameters: []ssmtypes.ParameterMetadata{{Name: new(folder + r.name), AllowedPattern: new("(?=2)")}},
-	}, nil
-}
-
-func (r refusing) PutParameter(ctx context.Context, in *ssm.PutParameterInput, _ ...func(*ssm.Options)) (*ssm.PutParameterOutput, error) {
-	if *in.Name == folder+r.name {
-		return nil, r.err
+// refuses makes writes of one parameter fail, whose pattern is valid in Java and not in Go.
+func (s *scene) refuses(name string, err error) {
+	s.cloud.SSM.Patterns[folder+name] = "(?=2)"
+	s.cloud.Before = func(call string) error {
+		if call == "SSM.PutParameter "+folder+name {
+			return err
+		}
+		return nil
 	}
-	return r.SSM.PutParameter(ctx, in)
 }
 
 // rejected runs the step until it rejects the change, and returns the message.
@@ -296,18 +283,19 @@ func TestWhatTheStoreNeverTakesEndsTheChange(t *testing.T) {
 		&ssmtypes.ParameterPatternMismatchException{Message: new("private")},
 		&smithy.GenericAPIError{Code: "ValidationException", Message: "private"},
 	} {
-		s := begin(t, nil).change(store.ChangeAccepted, "1", map[string]string{"a": "1", "b": "1", "c": "private", "d": "1"})
-		s.step.SSM = refusing{s.cloud.SSM, "c", err}
+		s := begin(t, map[string]string{"c": "2"}).change(store.ChangeAccepted, "1",
+			map[string]string{"a": "1", "b": "1", "c": "private", "d": "1"})
+		s.refuses("c", err)
 		if got := s.rejected("1", "c"); !strings.Contains(got, "made to a, b") {
 			t.Errorf("%s", got)
 		}
 		if progress := s.call(); progress.Wait > 0 || len(s.cloud.Writes()) > 0 {
 			t.Errorf("it goes on: %+v, %v", progress, s.cloud.Writes())
 		}
-		s.holds(map[string]string{"a": "1", "b": "1"})
+		s.holds(map[string]string{"a": "1", "b": "1", "c": "2"})
 	}
-	s := begin(t, nil).change(store.ChangeAccepted, "1", map[string]string{"a": "private"})
-	s.step.SSM = refusing{s.cloud.SSM, "a", &smithy.GenericAPIError{Code: "AccessDeniedException"}}
+	s := begin(t, map[string]string{"a": "2"}).change(store.ChangeAccepted, "1", map[string]string{"a": "private"})
+	s.refuses("a", &smithy.GenericAPIError{Code: "AccessDeniedException"})
 	if _, err := s.run(); err == nil || errors.As(err, new(*outcome.Rejected)) || s.state("1") != "accepted" {
 		t.Errorf("a right that is missing: %v, and the change is %s", err, s.state("1"))
 	}

@@ -1,16 +1,12 @@
 package report
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
-	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -76,18 +72,10 @@ func TestBus(t *testing.T) {
 	}
 }
 
-// codeOnly refuses every event without a message.
-type codeOnly struct{}
-
-func (codeOnly) PutEvents(context.Context, *eventbridge.PutEventsInput, ...func(*eventbridge.Options)) (
-	*eventbridge.PutEventsOutput, error) {
-	return &eventbridge.PutEventsOutput{
-		FailedEntryCount: 1, Entries: []types.PutEventsResultEntry{{ErrorCode: new("InternalFailure")}},
-	}, nil
-}
-
 func TestAnEventThatIsRefusedWithoutAMessage(t *testing.T) {
-	bus := Bus{Events: codeOnly{}, Name: "sawhorse"}
+	cloud := awsfake.New()
+	cloud.Events.RefuseCode = "InternalFailure"
+	bus := Bus{Events: cloud.Events, Name: "sawhorse"}
 	if err := bus.Request(t.Context(), events.ReconcileRequested{Rack: "demo"}); err == nil ||
 		err.Error() != "event Rack Reconcile Requested: put: EventBridge refused it: InternalFailure" {
 		t.Errorf("%v", err)

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	ebtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -238,19 +237,4 @@ func annotate(name, value string) func(*unstructured.Unstructured) {
 
 func entry(kind, detail string) *eventbridge.PutEventsInput {
 	return &eventbridge.PutEventsInput{Entries: []ebtypes.PutEventsRequestEntry{{DetailType: &kind, Detail: &detail}}}
-}
-
-// crossed is a table in which somebody else writes before the first update of a status.
-type crossed struct {
-	*awsfake.Table
-	before func()
-}
-
-func (c *crossed) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
-	options ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if before := c.before; before != nil && awsfake.Text(in.Key, "sk") == "status" {
-		c.before = nil
-		before()
-	}
-	return c.Table.UpdateItem(ctx, in, options...)
 }

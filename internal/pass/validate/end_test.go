@@ -1,14 +1,10 @@
 package validate
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/service/eks"
-
-	"github.com/sawhorse-io/sawhorse/internal/observe"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/store"
@@ -127,15 +123,15 @@ func TestTheClusterIsGone(t *testing.T) {
 }
 
 // lookups records the names of the clusters that are described.
-type lookups struct {
-	observe.EKS
-	names []string
-}
-
-func (l *lookups) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput,
-	o ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
-	l.names = append(l.names, *in.Name)
-	return l.EKS.DescribeCluster(ctx, in, o...)
+func (s *scene) lookups() *[]string {
+	names := &[]string{}
+	s.cloud.Before = func(call string) error {
+		if name, ok := strings.CutPrefix(call, "EKS.DescribeCluster "); ok {
+			*names = append(*names, name)
+		}
+		return nil
+	}
+	return names
 }
 
 // found returns the record of the last iteration.
@@ -158,8 +154,7 @@ func TestAnotherClusterNameIsNoClusterThatIsGone(t *testing.T) {
 			s := begin(t, auth, on, "cluster_name=prod")
 			s.cloud.EKS.Cluster.Name = new("prod")
 			s.pass(false)
-			asked := &lookups{EKS: s.cloud.EKS}
-			s.validate.Observer.EKS = asked
+			asked := s.lookups()
 			s.write("karpenter_enabled")
 			s.write(append(state, written)...)
 			for _, full := range []bool{false, true} {
@@ -174,8 +169,8 @@ func TestAnotherClusterNameIsNoClusterThatIsGone(t *testing.T) {
 					t.Errorf("%s, %v: %v", written, state, found.Warnings)
 				}
 			}
-			if slices.ContainsFunc(asked.names, func(asked string) bool { return asked != "prod" }) {
-				t.Errorf("%s, %v: EKS was asked for %q", written, state, asked.names)
+			if slices.ContainsFunc(*asked, func(asked string) bool { return asked != "prod" }) {
+				t.Errorf("%s, %v: EKS was asked for %q", written, state, *asked)
 			}
 		}
 	}
@@ -199,12 +194,11 @@ func TestOnlyTheClusterOfTheRackIsGone(t *testing.T) {
 // did not name.
 func TestABadClusterNameOfANewRack(t *testing.T) {
 	s := begin(t, auth, on, "cluster_name=de mo")
-	asked := &lookups{EKS: s.cloud.EKS}
-	s.validate.Observer.EKS = asked
+	asked := s.lookups()
 	s.cloud.EKS.Cluster = nil
 	s.wants(s.pass(false), outcome.PassRejected, true, "")
-	if found := s.found(); len(found.Problems) != 1 || len(asked.names) > 0 {
-		t.Errorf("%v, EKS was asked for %q", found.Problems, asked.names)
+	if found := s.found(); len(found.Problems) != 1 || len(*asked) > 0 {
+		t.Errorf("%v, EKS was asked for %q", found.Problems, *asked)
 	}
 }
 

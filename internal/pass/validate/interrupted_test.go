@@ -1,18 +1,14 @@
 package validate
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
@@ -76,24 +72,17 @@ func TestAPlanThatNeverCameIntoForce(t *testing.T) {
 	}
 }
 
-// racing is a table in which another rack claims the cluster after validate has looked at the claim and before it makes
-// its own.
-type racing struct{ *awsfake.Table }
-
-func (r racing) PutItem(ctx context.Context, in *dynamodb.PutItemInput,
-	options ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	if awsfake.Text(in.Item, "sk") == "claim" && awsfake.Text(in.Item, "rack") == "demo" {
-		other := &store.Store{DB: r.Table, Name: "sawhorse"}
-		if _, err := other.LockCluster(ctx, awsfake.ClusterARN, "other"); err != nil {
-			return nil, err
-		}
-	}
-	return r.Table.PutItem(ctx, in, options...)
-}
-
+// Another rack claims the cluster after validate has looked at the claim and before it makes its own.
 func TestTwoRacksClaimInTheSameMoment(t *testing.T) {
 	s := begin(t, auth, on)
-	s.store.DB = racing{s.cloud.Table}
+	s.cloud.Before = func(call string) error {
+		if !strings.HasPrefix(call, "DynamoDB.PutItem") || !strings.HasSuffix(call, " claim") {
+			return nil
+		}
+		s.cloud.Before = nil
+		_, err := s.store.LockCluster(t.Context(), awsfake.ClusterARN, "other")
+		return err
+	}
 	s.lease("me", false)
 	_, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
 	if err == nil || !strings.Contains(err.Error(), "rack other has just locked it; the next pass reports what to do") {

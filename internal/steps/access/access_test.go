@@ -1,7 +1,6 @@
 package access
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -10,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 
@@ -146,55 +144,37 @@ func TestAccessModes(t *testing.T) {
 	}
 }
 
-// overtaken is an EKS client whose first DescribeCluster returns the state before the mode changed.
-type overtaken struct {
-	*awsfake.EKS
-	to types.AuthenticationMode
-}
-
-func (o overtaken) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput,
-	options ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
-	out, err := o.EKS.DescribeCluster(ctx, in, options...)
-	o.Cluster.AccessConfig.AuthenticationMode = o.to
-	return out, err
-}
-
 // The mode may change between DescribeCluster and the update. EKS then refuses the update.
 func TestAnAccessModeThatHasComeAboutMeanwhile(t *testing.T) {
 	s := begin(t)
-	s.step.EKS = overtaken{s.cloud.EKS, types.AuthenticationModeApiAndConfigMap}
+	s.cloud.Before = func(call string) error {
+		if strings.HasPrefix(call, "EKS.UpdateClusterConfig") {
+			s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
+		}
+		return nil
+	}
 	if changes := s.opened(); strings.Contains(changes, "access mode") || !strings.Contains(changes, "access entry") {
 		t.Errorf("changes %q", changes)
 	}
 	s = begin(t)
-	s.step.EKS, s.plan.Access.Mode = s.cloud.EKS, "API" // no cluster reaches it in one step
+	s.plan.Access.Mode = "API" // no cluster reaches it in one step
 	if _, err := s.step.Run(s.Context(), s.plan, ""); !errors.As(err, new(*types.InvalidParameterException)) {
 		t.Errorf("a refusal for another reason: %v", err)
 	}
 }
 
-// blind is an EKS client that is throttled from the second DescribeCluster on.
-type blind struct {
-	*awsfake.EKS
-	looks *int
-}
-
-func (b blind) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput,
-	options ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
-	if *b.looks++; *b.looks > 1 {
-		return nil, errThrottled
-	}
-	return b.EKS.DescribeCluster(ctx, in, options...)
-}
-
-var errThrottled = errors.New("throttled")
-
 // If the reason of a refusal cannot be read, the step returns the error of that read, which the state machine retries,
 // and not the refusal.
 func TestARefusalThatCannotBeLookedInto(t *testing.T) {
 	s := begin(t)
-	s.step.EKS, s.plan.Access.Mode = blind{s.cloud.EKS, new(int)}, "API" // EKS refuses this
-	if _, err := s.step.Run(s.Context(), s.plan, ""); !errors.Is(err, errThrottled) {
+	s.plan.Access.Mode = "API" // EKS refuses this
+	s.cloud.Before = func(call string) error {
+		if strings.HasPrefix(call, "EKS.UpdateClusterConfig") {
+			s.cloud.FailAt(1, awsfake.Throttling)
+		}
+		return nil
+	}
+	if _, err := s.step.Run(s.Context(), s.plan, ""); !errors.Is(err, awsfake.Throttling) {
 		t.Error(err)
 	}
 }

@@ -62,7 +62,7 @@ func TestADeletionWhoseAnswerIsLostLingers(t *testing.T) {
 	cloud.Lag.Deleted = 0
 	complete(t, cloud, i, wanted(true, true))
 	cloud.Pass(time.Hour)
-	i.IAM = refused{cloud.IAM}
+	cloud.Fail("IAM.DeleteRole", denied)
 	for began := cloud.Now(); ; {
 		progress, err := i.Run(t.Context(), wanted(false, true), "")
 		if took := cloud.Now().Sub(began); err != nil && took > 0 && took < 2*time.Minute {
@@ -72,13 +72,6 @@ func TestADeletionWhoseAnswerIsLostLingers(t *testing.T) {
 		}
 		cloud.Pass(progress.Wait)
 	}
-}
-
-// refused is an IAM client that may not delete roles.
-type refused struct{ *awsfake.IAM }
-
-func (refused) DeleteRole(context.Context, *iam.DeleteRoleInput, ...func(*iam.Options)) (*iam.DeleteRoleOutput, error) {
-	return nil, denied
 }
 
 // The instance profiles that Karpenter left behind are deleted with the roles; those of other clusters stay. A cluster

@@ -143,20 +143,6 @@ func TestPinsOneAtATimeAndRestores(t *testing.T) {
 	s.run()
 }
 
-// stopping stores baselines and fails the first Forget.
-type stopping struct {
-	*awsfake.Recorder
-	stopped bool
-}
-
-func (b *stopping) Forget(ctx context.Context, rack, name string) error {
-	if !b.stopped {
-		b.stopped = true
-		return errors.New("stopped")
-	}
-	return b.Recorder.Forget(ctx, rack, name)
-}
-
 // A step that is interrupted between restoring a Deployment and forgetting its baseline does the rest when it runs
 // again.
 func TestStoppedWhileItUnpins(t *testing.T) {
@@ -168,10 +154,11 @@ func TestStoppedWhileItUnpins(t *testing.T) {
 	s.waits("Deployment/kube-system/a", "pinned to system nodes Deployment/kube-system/a")
 	s.RolledOut(a)
 	s.plan.Nodegroups.Pinned = nil
-	s.step.Baselines = &stopping{Recorder: s.baselines}
+	s.baselines.Fail("Baselines.Forget", errors.New("stopped"))
 	if _, err := s.step.Run(t.Context(), s.plan, "placement"); err == nil {
 		t.Fatal("it was not stopped")
 	}
+	s.baselines.Before = nil
 	s.run()
 	if after := s.selector(a); after != before || len(s.baselines.Kept) != 0 {
 		t.Errorf("%s, before %s, baselines %v", after, before, s.baselines.Kept)

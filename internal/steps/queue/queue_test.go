@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -10,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -279,20 +277,11 @@ func TestARefusedTargetIsAnError(t *testing.T) {
 	}
 }
 
-// codeOnly refuses every target without a message.
-type codeOnly struct{ Rules }
-
-func (codeOnly) PutTargets(context.Context, *eventbridge.PutTargetsInput, ...func(*eventbridge.Options)) (
-	*eventbridge.PutTargetsOutput, error) {
-	return &eventbridge.PutTargetsOutput{
-		FailedEntryCount: 1, FailedEntries: []types.PutTargetsResultEntry{{ErrorCode: new("InternalFailure")}},
-	}, nil
-}
-
 func TestATargetThatIsRefusedWithoutAMessage(t *testing.T) {
 	cloud, q := begin()
 	run(t, q, true, "created queue "+name, "created rule "+name, "put target of rule "+name)
-	cloud.Events.Rules[name].Targets, q.Rules = nil, codeOnly{q.Rules}
+	cloud.Events.Rules[name].Targets = nil
+	cloud.Events.RefuseCode = "InternalFailure"
 	if _, err := q.Run(t.Context(), wanted(true), ""); err == nil || !strings.Contains(err.Error(), "InternalFailure") {
 		t.Errorf("%v", err)
 	}

@@ -59,6 +59,18 @@ type Calls struct {
 	Lag Lag
 	// Refused is the error of every call that writes, as of a client that refuses to write; nil lets them through.
 	Refused error
+	// Before, if not nil, is called for each call, as in Made, before it takes effect. Its error is the call's.
+	Before func(call string) error
+}
+
+// Fail makes every call of that name fail: "IAM.DeleteRole".
+func (c *Calls) Fail(name string, err error) {
+	c.Before = func(call string) error {
+		if of, _, _ := strings.Cut(call, " "); of == name {
+			return err
+		}
+		return nil
+	}
 }
 
 // FailAt makes the n-th call from now on fail with the error. 1 is the next call, 0 none.
@@ -115,13 +127,21 @@ func (c *Calls) Pass(d time.Duration) { c.now = c.now.Add(d) }
 func (c *Calls) Call(name, subject string) error { return c.call(name, subject) }
 
 func (c *Calls) call(name, subject string) error {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
 	if c.Refused != nil && !reads(name) {
 		return c.Refused
 	}
-	c.now = c.now.Add(time.Second)
 	call := strings.TrimSpace(name + " " + subject)
+	if err := c.record(call); err != nil || c.Before == nil {
+		return err
+	}
+	return c.Before(call)
+}
+
+// record adds a call, and returns the error if it is the one that is to fail.
+func (c *Calls) record(call string) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.now = c.now.Add(time.Second)
 	if len(c.all) == 0 || c.all[len(c.all)-1] != call {
 		c.age = -1
 	}

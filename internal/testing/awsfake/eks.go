@@ -2,19 +2,22 @@ package awsfake
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// EKS has one cluster, or none if Cluster is nil. An accepted update is under way until it has been described Delay
+// EKS has one cluster, or none if Cluster is nil, and Others, which can only be described and tagged. An accepted update is under way until it has been described Delay
 // times.
 type EKS struct {
 	*Calls
 	Cluster      *types.Cluster
+	Others       map[string]*types.Cluster
 	Groups       map[string]*types.Nodegroup
 	Addons       map[string]types.AddonStatus
 	Entries      map[string]*Entry // by principal ARN
@@ -42,7 +45,7 @@ func newEKS(calls *Calls, roles *IAM) *EKS {
 	return &EKS{
 		Calls: calls, roles: roles, Delay: 1, looks: map[string]int{},
 		Groups: map[string]*types.Nodegroup{}, Addons: map[string]types.AddonStatus{}, Entries: map[string]*Entry{},
-		Associations: map[string]*types.PodIdentityAssociation{}, ended: map[string]gone[Entry]{},
+		Associations: map[string]*types.PodIdentityAssociation{}, Others: map[string]*types.Cluster{}, ended: map[string]gone[Entry]{},
 		pastEntries: past[Entry]{}, pastAssociations: past[types.PodIdentityAssociation]{}, pastGroups: past[types.Nodegroup]{},
 		Cluster: &types.Cluster{
 			Name: new("demo"), Arn: new(ClusterARN), Status: types.ClusterStatusActive, Version: new("1.35"),
@@ -66,7 +69,11 @@ func (e *EKS) known(call string, cluster *string, subject string) error {
 
 func (e *EKS) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput,
 	_ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
-	if err := e.known("DescribeCluster", in.Name, ""); err != nil {
+	err := e.known("DescribeCluster", in.Name, value(in.Name))
+	if other := e.Others[value(in.Name)]; errors.As(err, new(*types.ResourceNotFoundException)) && other != nil {
+		return &eks.DescribeClusterOutput{Cluster: other}, nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	if e.mode != "" {
@@ -79,6 +86,11 @@ func (e *EKS) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput,
 		out.AccessConfig = &types.AccessConfigResponse{AuthenticationMode: e.Cluster.AccessConfig.AuthenticationMode}
 	}
 	return &eks.DescribeClusterOutput{Cluster: &out}, nil
+}
+
+// Other adds a cluster of another name, with tags.
+func (e *EKS) Other(name string, tags map[string]string) {
+	e.Others[name] = &types.Cluster{Name: &name, Arn: new(strings.TrimSuffix(ClusterARN, "demo") + name), Tags: tags}
 }
 
 // UpdateClusterConfig changes the access mode, only to the next one.

@@ -24,8 +24,8 @@ type Events struct {
 	Sent  []types.PutEventsRequestEntry
 	// Full reports whether the bus has as many rules as its quota allows.
 	Full bool
-	// Refuse is the message with which every target and event is refused. If it is empty, none is refused.
-	Refuse string
+	// Refuse is the message and RefuseCode the code with which every target and event is refused. If both are empty, none is.
+	Refuse, RefuseCode string
 
 	past past[Rule]
 }
@@ -131,9 +131,9 @@ func (e *Events) PutTargets(_ context.Context, in *eventbridge.PutTargetsInput,
 	if err != nil {
 		return nil, err
 	}
-	if e.Refuse != "" {
+	if e.Refuse+e.RefuseCode != "" {
 		return &eventbridge.PutTargetsOutput{
-			FailedEntryCount: 1, FailedEntries: []types.PutTargetsResultEntry{{ErrorMessage: &e.Refuse}},
+			FailedEntryCount: 1, FailedEntries: []types.PutTargetsResultEntry{{ErrorCode: &e.RefuseCode, ErrorMessage: &e.Refuse}},
 		}, nil
 	}
 	rule.Targets = put(rule.Targets, in.Targets, func(t types.Target) string { return *t.Id })
@@ -155,8 +155,10 @@ func (e *Events) PutEvents(_ context.Context, in *eventbridge.PutEventsInput,
 	if err := e.call("Events.PutEvents", value(in.Entries[0].DetailType)); err != nil {
 		return nil, err
 	}
-	if e.Refuse != "" {
-		return &eventbridge.PutEventsOutput{FailedEntryCount: 1, Entries: []types.PutEventsResultEntry{{ErrorMessage: &e.Refuse}}}, nil
+	if e.Refuse+e.RefuseCode != "" {
+		return &eventbridge.PutEventsOutput{
+			FailedEntryCount: 1, Entries: []types.PutEventsResultEntry{{ErrorCode: &e.RefuseCode, ErrorMessage: &e.Refuse}},
+		}, nil
 	}
 	e.Sent = append(e.Sent, in.Entries...)
 	return &eventbridge.PutEventsOutput{}, nil
