@@ -251,10 +251,16 @@ func associationARN(id string) string {
 	return "arn:aws:eks:" + Region + ":" + Account + ":podidentityassociation/demo/" + id
 }
 
-// TagResource tags an access entry or a Pod Identity association.
+// TagResource tags a cluster, an access entry or a Pod Identity association.
 func (e *EKS) TagResource(_ context.Context, in *eks.TagResourceInput, _ ...func(*eks.Options)) (*eks.TagResourceOutput, error) {
 	if err := e.call("EKS.TagResource", *in.ResourceArn); err != nil {
 		return nil, err
+	}
+	for _, cluster := range e.clusters() {
+		if value(cluster.Arn) == *in.ResourceArn {
+			cluster.Tags = with(cluster.Tags, in.Tags)
+			return &eks.TagResourceOutput{}, nil
+		}
 	}
 	for principal, entry := range e.Entries {
 		if value(entry.AccessEntryArn) == *in.ResourceArn {
@@ -271,6 +277,14 @@ func (e *EKS) TagResource(_ context.Context, in *eks.TagResourceInput, _ ...func
 		}
 	}
 	return nil, &types.ResourceNotFoundException{}
+}
+
+func (e *EKS) clusters() []*types.Cluster {
+	all := slices.Collect(maps.Values(e.Others))
+	if e.Cluster != nil {
+		all = append(all, e.Cluster)
+	}
+	return all
 }
 
 // with returns a copy of tags with more tags.

@@ -1,6 +1,7 @@
 package awsfake
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"path"
@@ -19,8 +20,10 @@ type SSM struct {
 	Values map[string]string
 	// Secure are the names of the SecureStrings. Lists are those of the StringLists.
 	Secure, Lists map[string]bool
-	// Patterns are the AllowedPatterns by name.
-	Patterns map[string]string
+	// Patterns are the AllowedPatterns by name, Descriptions the descriptions.
+	Patterns, Descriptions map[string]string
+	// history holds what calls have written, by name.
+	history map[string][]types.ParameterHistory
 	// modified holds when a call last wrote a parameter, writes the number of writes since its creation, and before the
 	// state before the last write.
 	modified map[string]time.Time
@@ -39,7 +42,7 @@ type version struct {
 
 func newSSM(calls *Calls) *SSM {
 	return &SSM{Calls: calls, Values: map[string]string{}, Secure: map[string]bool{}, Lists: map[string]bool{},
-		Patterns: map[string]string{},
+		Patterns: map[string]string{}, Descriptions: map[string]string{}, history: map[string][]types.ParameterHistory{},
 		modified: map[string]time.Time{}, writes: map[string]int64{}, before: map[string]version{}}
 }
 
@@ -144,14 +147,28 @@ func (s *SSM) DescribeParameters(_ context.Context, in *ssm.DescribeParametersIn
 		if pattern := s.Patterns[name]; pattern != "" {
 			p.AllowedPattern = &pattern
 		}
+		if description := s.Descriptions[name]; description != "" {
+			p.Description = &description
+		}
 		out.Parameters = append(out.Parameters, p)
 	}
 	return out, nil
 }
 
-// refuses returns Parameter Store's error for a write that it does not accept.
+// GetParameterHistory returns one version that calls have written per page.
+func (s *SSM) GetParameterHistory(_ context.Context, in *ssm.GetParameterHistoryInput,
+	_ ...func(*ssm.Options)) (*ssm.GetParameterHistoryOutput, error) {
+	if err := s.call("SSM.GetParameterHistory", *in.Name); err != nil {
+		return nil, err
+	}
+	page, next := pageOf(s.history[*in.Name], in.NextToken, 1)
+	return &ssm.GetParameterHistoryOutput{Parameters: page, NextToken: next}, nil
+}
+
+// refuses returns Parameter Store's error for a write that it does not accept. An overwrite without a pattern keeps the
+// old one.
 func (s *SSM) refuses(in *ssm.PutParameterInput) error {
-	most, pattern := maxValue, s.Patterns[*in.Name]
+	most, pattern := maxValue, cmp.Or(value(in.AllowedPattern), s.Patterns[*in.Name])
 	if in.Tier == types.ParameterTierIntelligentTiering || in.Tier == types.ParameterTierAdvanced {
 		most = maxAdvanced
 	}
@@ -182,9 +199,18 @@ func (s *SSM) PutParameter(_ context.Context, in *ssm.PutParameterInput, _ ...fu
 	if in.Type == types.ParameterTypeStringList {
 		s.Lists[*in.Name] = true
 	}
+	if in.AllowedPattern != nil {
+		s.Patterns[*in.Name] = *in.AllowedPattern
+	}
+	if in.Description != nil {
+		s.Descriptions[*in.Name] = *in.Description
+	}
 	s.wrote(*in.Name)
 	s.Values[*in.Name] = *in.Value
-	return &ssm.PutParameterOutput{}, nil
+	s.history[*in.Name] = append(s.history[*in.Name], types.ParameterHistory{
+		Name: in.Name, Value: in.Value, Type: s.kind(*in.Name), Version: s.number(*in.Name),
+	})
+	return &ssm.PutParameterOutput{Version: s.number(*in.Name)}, nil
 }
 
 func (s *SSM) DeleteParameter(_ context.Context, in *ssm.DeleteParameterInput,
@@ -197,5 +223,8 @@ func (s *SSM) DeleteParameter(_ context.Context, in *ssm.DeleteParameterInput,
 	}
 	s.wrote(*in.Name)
 	delete(s.Values, *in.Name)
+	delete(s.Patterns, *in.Name)
+	delete(s.Descriptions, *in.Name)
+	delete(s.history, *in.Name)
 	return &ssm.DeleteParameterOutput{}, nil
 }
