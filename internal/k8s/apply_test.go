@@ -137,8 +137,8 @@ func TestPruneDeletesOnlyWhatIsOurs(t *testing.T) {
 
 func TestConnectIsRefusedWithoutAnAccessEntry(t *testing.T) {
 	cluster := k8stest.New(t)
-	c, err := dial(t, amazon{cluster: types.Cluster{Arn: new(clusterARN), Endpoint: &cluster.Config.Host,
-		CertificateAuthority: &types.Certificate{Data: new(base64.StdEncoding.EncodeToString(cluster.Config.CAData))}}})
+	c, err := dial(t, amazon(types.Cluster{Arn: new(clusterARN), Endpoint: &cluster.Config.Host,
+		CertificateAuthority: &types.Certificate{Data: new(base64.StdEncoding.EncodeToString(cluster.Config.CAData))}}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package k8s_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
@@ -22,18 +20,11 @@ import (
 
 const clusterARN = "arn:aws:eks:us-east-1:123456789012:cluster/demo"
 
-// amazon is an EKS with one cluster, demo, or with an error.
-type amazon struct {
-	cluster types.Cluster
-	err     error
-}
-
-func (a amazon) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput,
-	_ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
-	if *in.Name != "demo" {
-		return nil, fmt.Errorf("cluster %s was asked for", *in.Name)
-	}
-	return &eks.DescribeClusterOutput{Cluster: &a.cluster}, a.err
+// amazon returns an EKS whose cluster demo is this one.
+func amazon(cluster types.Cluster) *awsfake.EKS {
+	eks := awsfake.New().EKS
+	cluster.Name, eks.Cluster = new("demo"), &cluster
+	return eks
 }
 
 // dial connects to the cluster demo like a function does.
@@ -61,7 +52,7 @@ func TestTheTokenGoesWhereEKSSays(t *testing.T) {
 		clusterARN, wrong.URL), &stored); err != nil {
 		t.Fatal(err)
 	}
-	client, err := k8s.Dial(config, amazon{cluster: types.Cluster{Arn: new(clusterARN), Endpoint: &right.URL}})(t.Context(), stored.Cluster)
+	client, err := k8s.Dial(config, amazon(types.Cluster{Arn: new(clusterARN), Endpoint: &right.URL}))(t.Context(), stored.Cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,18 +66,21 @@ func TestTheTokenGoesWhereEKSSays(t *testing.T) {
 
 func TestWhatEKSSaysOfACluster(t *testing.T) {
 	here := types.Cluster{Arn: new(clusterARN), Endpoint: new("https://demo.example"), Status: types.ClusterStatusActive}
-	with := func(change func(*types.Cluster)) amazon {
+	with := func(change func(*types.Cluster)) *awsfake.EKS {
 		changed := here
 		change(&changed)
-		return amazon{cluster: changed}
+		return amazon(changed)
 	}
+	gone, throttled := awsfake.New().EKS, amazon(here)
+	gone.Cluster = nil
+	throttled.Fail("EKS.DescribeCluster", awsfake.Throttling)
 	for _, c := range []struct {
 		what string
-		eks  amazon
+		eks  *awsfake.EKS
 		want string
 	}{
-		{"all well", amazon{cluster: here}, ""},
-		{"gone", amazon{err: &types.ResourceNotFoundException{}},
+		{"all well", amazon(here), ""},
+		{"gone", gone,
 			"cluster demo: EKS has no cluster of this name in this account and region any more"},
 		{"another one", with(func(c *types.Cluster) { c.Arn = new("arn:aws:eks:us-east-1:999999999999:cluster/demo") }),
 			"and the plan is about " + clusterARN},
@@ -95,13 +89,13 @@ func TestWhatEKSSaysOfACluster(t *testing.T) {
 		{"an authority that is none",
 			with(func(c *types.Cluster) { c.CertificateAuthority = &types.Certificate{Data: new("not base64!")} }),
 			"cluster demo: certificate authority: "},
-		{"throttled", amazon{err: awsfake.Throttling}, "cluster demo: describe: "},
+		{"throttled", throttled, "cluster demo: describe: "},
 	} {
 		_, err := dial(t, c.eks)
 		if c.want == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.what, err, c.want)
 		}
-		if c.what == "gone" && !errors.Is(err, k8s.ErrGone) || c.what == "throttled" && !errors.Is(err, c.eks.err) {
+		if c.what == "gone" && !errors.Is(err, k8s.ErrGone) || c.what == "throttled" && !errors.Is(err, awsfake.Throttling) {
 			t.Errorf("%s: %v does not tell what it was", c.what, err)
 		}
 	}

@@ -38,7 +38,7 @@ func served(t *testing.T, serve http.HandlerFunc) *k8s.Client {
 	t.Helper()
 	server := httptest.NewServer(serve)
 	t.Cleanup(server.Close)
-	client, err := dial(t, amazon{cluster: types.Cluster{Arn: new(clusterARN), Endpoint: &server.URL}})
+	client, err := dial(t, amazon(types.Cluster{Arn: new(clusterARN), Endpoint: &server.URL}))
 	if err != nil {
 		t.Fatal(err)
 	}

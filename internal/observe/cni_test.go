@@ -1,37 +1,24 @@
 package observe
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/testing/k8sfake"
 )
 
-// associations are the Pod Identity associations of service accounts in kube-system.
-type associations struct {
-	accounts []string
-	fails    bool
-}
-
-func (a associations) ListPodIdentityAssociations(_ context.Context, in *eks.ListPodIdentityAssociationsInput,
-	_ ...func(*eks.Options)) (*eks.ListPodIdentityAssociationsOutput, error) {
-	if a.fails {
-		return nil, errors.New("denied")
+// associated returns an EKS with Pod Identity associations of service accounts in kube-system.
+func associated(accounts ...string) *awsfake.EKS {
+	eks := awsfake.New().EKS
+	for _, account := range accounts {
+		eks.Associations["a-"+account] = &types.PodIdentityAssociation{Namespace: new("kube-system"), ServiceAccount: &account}
 	}
-	out := &eks.ListPodIdentityAssociationsOutput{}
-	for _, account := range a.accounts {
-		if account == *in.ServiceAccount {
-			out.Associations = append(out.Associations, types.PodIdentityAssociationSummary{
-				Namespace: in.Namespace, ServiceAccount: in.ServiceAccount})
-		}
-	}
-	return out, nil
+	return eks
 }
 
 const (
@@ -72,24 +59,24 @@ func annotate(s *k8sfake.Server) {
 
 // Credentials count if a pod was admitted with them and the service account still has the role that they are of.
 func TestWhereTheCNIGetsItsCredentials(t *testing.T) {
-	own := associations{accounts: []string{"aws-node"}}
+	own := associated("aws-node")
 	for what, c := range map[string]struct {
-		eks  associations
+		eks  *awsfake.EKS
 		live func(*k8sfake.Server)
 		want plan.CNI
 	}{
 		"no VPC CNI": {own, func(s *k8sfake.Server) { delete(s.Objects, daemons) }, plan.CNI{}},
 		"no pods":    {own, func(*k8sfake.Server) {}, plan.CNI{OwnRole: true}},
-		"nodes' role": {associations{accounts: []string{"karpenter"}}, func(s *k8sfake.Server) { agents(s, "", "") },
+		"nodes' role": {associated("karpenter"), func(s *k8sfake.Server) { agents(s, "", "") },
 			plan.CNI{Pods: 2, Lacking: 2}},
 		"Pod Identity": {own, func(s *k8sfake.Server) { agents(s, identity, identity) }, plan.CNI{Pods: 2, OwnRole: true}},
-		"IRSA": {associations{}, func(s *k8sfake.Server) { annotate(s); agents(s, token) },
+		"IRSA": {associated(), func(s *k8sfake.Server) { annotate(s); agents(s, token) },
 			plan.CNI{Pods: 1, OwnRole: true}},
 		"from IRSA to Pod Identity": {own, func(s *k8sfake.Server) { annotate(s); agents(s, identity, token) },
 			plan.CNI{Pods: 2, OwnRole: true}},
 		"admitted too early": {own, func(s *k8sfake.Server) { agents(s, identity, "") },
 			plan.CNI{Pods: 2, OwnRole: true, Lacking: 1}},
-		"an association that is gone": {associations{}, func(s *k8sfake.Server) { agents(s, identity) },
+		"an association that is gone": {associated(), func(s *k8sfake.Server) { agents(s, identity) },
 			plan.CNI{Pods: 1, Lacking: 1}},
 		"an annotation that is gone": {own, func(s *k8sfake.Server) { agents(s, token) },
 			plan.CNI{Pods: 1, OwnRole: true, Lacking: 1}},
@@ -126,16 +113,18 @@ func sidecar(s *k8sfake.Server) {
 
 // What cannot be read is an error, and no decision.
 func TestACNIThatCannotBeObserved(t *testing.T) {
+	denied := associated()
+	denied.Fail("EKS.ListPodIdentityAssociations", errors.New("denied"))
 	for what, c := range map[string]struct {
-		eks  associations
+		eks  *awsfake.EKS
 		harm func(*k8sfake.Server)
 	}{
-		"EKS":          {associations{fails: true}, func(*k8sfake.Server) {}},
-		"no right":     {associations{}, func(s *k8sfake.Server) { s.Forbidden = true }},
-		"DaemonSet":    {associations{}, func(s *k8sfake.Server) { s.FailAt = 1 }},
-		"the account":  {associations{}, func(s *k8sfake.Server) { s.FailAt = 2 }},
-		"the pods":     {associations{}, func(s *k8sfake.Server) { s.FailAt = 3 }},
-		"the selector": {associations{}, func(s *k8sfake.Server) { s.Objects[daemons].Object["spec"] = "x" }},
+		"EKS":          {denied, func(*k8sfake.Server) {}},
+		"no right":     {associated(), func(s *k8sfake.Server) { s.Forbidden = true }},
+		"DaemonSet":    {associated(), func(s *k8sfake.Server) { s.FailAt = 1 }},
+		"the account":  {associated(), func(s *k8sfake.Server) { s.FailAt = 2 }},
+		"the pods":     {associated(), func(s *k8sfake.Server) { s.FailAt = 3 }},
+		"the selector": {associated(), func(s *k8sfake.Server) { s.Objects[daemons].Object["spec"] = "x" }},
 	} {
 		s := vpcCNI(t)
 		agents(s, identity)

@@ -31,6 +31,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/testing/k8sfake"
 )
 
@@ -357,22 +358,17 @@ func TestMissingCluster(t *testing.T) {
 	}
 }
 
-// at is the endpoint that EKS returns for the cluster's API server.
-type at string
-
-func (a at) DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
-	return &eks.DescribeClusterOutput{
-		Cluster: &types.Cluster{Arn: new("arn:aws:eks:eu-central-1:111122223333:cluster/prod"), Endpoint: new(string(a))},
-	}, nil
-}
-
 func TestClosedCluster(t *testing.T) {
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	t.Cleanup(refusing.Close)
 	config := aws.Config{Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("id", "key", "")}
-	stranger := k8s.Dial(config, at(refusing.URL))
+	cloud := awsfake.New()
+	cloud.EKS.Cluster = &types.Cluster{
+		Name: new("prod"), Arn: new("arn:aws:eks:eu-central-1:111122223333:cluster/prod"), Endpoint: &refusing.URL,
+	}
+	stranger := k8s.Dial(config, cloud.EKS)
 	for _, c := range []struct {
 		mode string
 		dial k8s.Connector

@@ -2,6 +2,7 @@ package resync
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,11 +41,20 @@ var (
 	aborting = sfntypes.HistoryEvent{Type: sfntypes.HistoryEventTypeExecutionAborted}
 )
 
-const execution = "arn:aws:states:eu-central-1:123456789012:execution:Sawhorse-reconcile:"
+const execution = awsfake.ExecutionARN
+
+// ran adds the execution "me", which has ended, with its history, the last event first.
+func (s *scene) ran(history ...sfntypes.HistoryEvent) {
+	me := &awsfake.Execution{Name: "me", Status: sfntypes.ExecutionStatusAborted}
+	for _, event := range slices.Backward(history) {
+		me.Add(s.cloud.Now(), event)
+	}
+	s.cloud.States.Executions = append(s.cloud.States.Executions, me)
+}
 
 // lease adds a lease of the rack demo, which has a parameter.
-func lease(cloud *awsfake.Cloud, owner, requested, served string) {
-	cloud.SSM.Values["/sawhorse/racks/demo/params/paused"] = "false"
+func (s *scene) lease(owner, requested, served string) {
+	s.cloud.SSM.Values["/sawhorse/racks/demo/params/paused"] = "false"
 	item := awsfake.Item{
 		"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "lease"},
 		"requested": &types.AttributeValueMemberN{Value: requested}, "served": &types.AttributeValueMemberN{Value: served},
@@ -52,7 +62,7 @@ func lease(cloud *awsfake.Cloud, owner, requested, served string) {
 	if owner != "" {
 		item["owner"] = &types.AttributeValueMemberS{Value: owner}
 	}
-	cloud.Table.Items["rack#demo lease"] = item
+	s.cloud.Table.Items["rack#demo lease"] = item
 }
 
 func TestAnExecutionThatEndedFreesItsRack(t *testing.T) {
@@ -73,14 +83,14 @@ func TestAnExecutionThatEndedFreesItsRack(t *testing.T) {
 		{"a rack that is none", `{"detail":{"rack":"../x"}}`, execution + "me", "2", execution + "me", 0},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			cloud, m, r := begin(time.Hour, 1)
-			lease(cloud, c.owner, "3", c.served)
-			m.history = []sfntypes.HistoryEvent{aborting, calling}
-			if _, err := r.Run(t.Context(), ended(c.input, execution+"me")); err != nil {
+			s := begin(t, time.Hour, 1)
+			s.lease(c.owner, "3", c.served)
+			s.ran(aborting, calling)
+			if _, err := s.resync.Run(t.Context(), ended(c.input, execution+"me")); err != nil {
 				t.Fatal(err)
 			}
-			if owner := awsfake.Text(cloud.Table.Items["rack#demo lease"], "owner"); owner != c.after || len(m.inputs) != c.started {
-				t.Errorf("owner %q, started %v", owner, m.inputs)
+			if owner := awsfake.Text(s.cloud.Table.Items["rack#demo lease"], "owner"); owner != c.after || len(s.inputs()) != c.started {
+				t.Errorf("owner %q, started %v", owner, s.inputs())
 			}
 		})
 	}
@@ -90,40 +100,41 @@ func TestAnExecutionThatEndedFreesItsRack(t *testing.T) {
 // pass erases the lease.
 func TestAnExecutionOfAnUnknownRack(t *testing.T) {
 	for _, there := range []bool{false, true} {
-		cloud, m, r := begin(time.Hour, 1)
-		lease(cloud, execution+"me", "3", "2")
-		if m.history = []sfntypes.HistoryEvent{aborting, calling}; !there {
-			clear(cloud.SSM.Values)
+		s := begin(t, time.Hour, 1)
+		s.lease(execution+"me", "3", "2")
+		if s.ran(aborting, calling); !there {
+			clear(s.cloud.SSM.Values)
 		}
-		if _, err := r.Run(t.Context(), ended(`{"detail":{"rack":"demo"}}`, execution+"me")); err != nil {
+		if _, err := s.resync.Run(t.Context(), ended(`{"detail":{"rack":"demo"}}`, execution+"me")); err != nil {
 			t.Fatal(err)
 		}
-		_, status := cloud.SSM.Values["/sawhorse/racks/demo/status"]
-		if listed, err := r.Store.Racks(t.Context()); err != nil || (len(listed) > 0) != there || status != there {
+		_, status := s.cloud.SSM.Values["/sawhorse/racks/demo/status"]
+		if listed, err := s.resync.Store.Racks(t.Context()); err != nil || (len(listed) > 0) != there || status != there {
 			t.Errorf("there %v: listed %v, status %v, %v", there, listed, status, err)
 		}
-		if owner := awsfake.Text(cloud.Table.Items["rack#demo lease"], "owner"); owner != "" || len(m.inputs) != 1 {
-			t.Errorf("there %v: owner %q, started %v", there, owner, m.inputs)
+		if owner := awsfake.Text(s.cloud.Table.Items["rack#demo lease"], "owner"); owner != "" || len(s.inputs()) != 1 {
+			t.Errorf("there %v: owner %q, started %v", there, owner, s.inputs())
 		}
 	}
 }
 
 // EventBridge delivers at least once, and a call may fail between its two effects. One pass follows.
 func TestTheSameNoticeTwiceStartsOnePass(t *testing.T) {
-	cloud, m, r := begin(time.Hour, 1)
-	lease(cloud, execution+"me", "3", "2")
+	s := begin(t, time.Hour, 1)
+	s.lease(execution+"me", "3", "2")
 	notice := ended(`{"detail":{"rack":"demo"}}`, execution+"me")
-	m.history, m.err = []sfntypes.HistoryEvent{aborting, calling}, awsfake.Throttling
-	if _, err := r.Run(t.Context(), notice); err == nil {
+	s.ran(aborting, calling)
+	s.cloud.Fail("StepFunctions.StartExecution", awsfake.Throttling)
+	if _, err := s.resync.Run(t.Context(), notice); err == nil {
 		t.Fatal("a pass that could not be started is no success")
 	}
-	m.err = nil
+	s.cloud.Before = nil
 	for range 2 {
-		if _, err := r.Run(t.Context(), notice); err != nil {
+		if _, err := s.resync.Run(t.Context(), notice); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := m.started(t); !slices.Equal(got, []string{"demo false"}) {
+	if got := s.started(); !slices.Equal(got, []string{"demo false"}) {
 		t.Errorf("started %v", got)
 	}
 }
@@ -142,22 +153,22 @@ func TestAnExecutionThatFailedTellsWhereByItsCause(t *testing.T) {
 		{"not even counted", `{"cause":"no table","state":"Request","step":"","generation":0}`, "", 1, ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			cloud, m, r := begin(time.Hour, 1)
+			s := begin(t, time.Hour, 1)
 			served := "3"
 			if c.owner != "" {
 				served = "2"
 			}
-			lease(cloud, c.owner, "3", served)
+			s.lease(c.owner, "3", served)
 			notice := ended(`{"detail-type":"Rack Reconcile Requested","detail":{"rack":"demo"}}`, execution+"me")
 			notice.Detail.Status, notice.Detail.Error, notice.Detail.Cause = "FAILED", "DynamoDB.X", c.cause
-			if _, err := r.Run(t.Context(), notice); err != nil {
+			if _, err := s.resync.Run(t.Context(), notice); err != nil {
 				t.Fatal(err)
 			}
-			if m.looks > 0 || len(m.inputs) != c.started {
-				t.Errorf("%d looks at the history, started %v", m.looks, m.inputs)
+			if made := fmt.Sprint(s.cloud.Made()); strings.Contains(made, "GetExecutionHistory") || len(s.inputs()) != c.started {
+				t.Errorf("calls %s, started %v", made, s.inputs())
 			}
 			var status store.Status
-			if text := cloud.SSM.Values["/sawhorse/racks/demo/status"]; c.step == "" && text != "" {
+			if text := s.cloud.SSM.Values["/sawhorse/racks/demo/status"]; c.step == "" && text != "" {
 				t.Errorf("status %s", text)
 			} else if c.step != "" {
 				if err := json.Unmarshal([]byte(text), &status); err != nil ||
@@ -165,7 +176,7 @@ func TestAnExecutionThatFailedTellsWhereByItsCause(t *testing.T) {
 					t.Errorf("status %s, %v", text, err)
 				}
 			}
-			if racks, err := r.Store.Racks(t.Context()); err != nil || !slices.Equal(racks, []string{"demo"}) {
+			if racks, err := s.resync.Store.Racks(t.Context()); err != nil || !slices.Equal(racks, []string{"demo"}) {
 				t.Errorf("the schedule visits %v, %v", racks, err)
 			}
 		})
@@ -175,16 +186,17 @@ func TestAnExecutionThatFailedTellsWhereByItsCause(t *testing.T) {
 // A throttled read of the history is repeated. If the place counted as unknown, the event would be handled twice, and the
 // next pass would wait for a call that has ended.
 func TestAThrottledReadIsRepeated(t *testing.T) {
-	cloud, m, r := begin(time.Hour, 1)
-	lease(cloud, execution+"me", "3", "2")
+	s := begin(t, time.Hour, 1)
+	s.lease(execution+"me", "3", "2")
 	notice := ended(`{"detail":{"rack":"demo"}}`, execution+"me")
-	m.unread = awsfake.Throttling
-	if _, err := r.Run(t.Context(), notice); err == nil || len(m.inputs) > 0 || len(cloud.SSM.Values) > 1 {
-		t.Fatalf("%v, started %v, parameters %v", err, m.inputs, cloud.SSM.Values)
+	s.cloud.Fail("StepFunctions.GetExecutionHistory", awsfake.Throttling)
+	if _, err := s.resync.Run(t.Context(), notice); err == nil || len(s.inputs()) > 0 || len(s.cloud.SSM.Values) > 1 {
+		t.Fatalf("%v, started %v, parameters %v", err, s.inputs(), s.cloud.SSM.Values)
 	}
-	m.history = []sfntypes.HistoryEvent{aborting, waiting, calling}
-	if _, err := r.Run(t.Context(), notice); err != nil || quiet(t, cloud) != 0 || len(m.inputs) != 1 {
-		t.Errorf("%v, quiet until %d, started %v", err, quiet(t, cloud), m.inputs)
+	s.cloud.Before = nil
+	s.ran(aborting, waiting, calling)
+	if _, err := s.resync.Run(t.Context(), notice); err != nil || s.quiet() != 0 || len(s.inputs()) != 1 {
+		t.Errorf("%v, quiet until %d, started %v", err, s.quiet(), s.inputs())
 	}
 }
 
@@ -206,31 +218,33 @@ func TestAnExecutionThatEndedIsReported(t *testing.T) {
 		{"nobody knows where", "ABORTED", "", nil, "", "ABORTED", time.Minute},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			cloud, m, r := begin(time.Hour, 1)
-			lease(cloud, execution+"me", "3", "2")
-			m.history = c.history
+			s := begin(t, time.Hour, 1)
+			s.lease(execution+"me", "3", "2")
+			if c.history != nil {
+				s.ran(c.history...)
+			}
 			notice := ended(`{"detail-type":"Rack Reconcile Requested","detail":{"rack":"demo"}}`, execution+"me")
 			notice.Detail.Status, notice.Detail.Error = c.status, c.error
-			before := cloud.Now()
-			if _, err := r.Run(t.Context(), notice); err != nil {
+			before := s.cloud.Now()
+			if _, err := s.resync.Run(t.Context(), notice); err != nil {
 				t.Fatal(err)
 			}
 			var status store.Status
-			if err := json.Unmarshal([]byte(cloud.SSM.Values["/sawhorse/racks/demo/status"]), &status); err != nil {
+			if err := json.Unmarshal([]byte(s.cloud.SSM.Values["/sawhorse/racks/demo/status"]), &status); err != nil {
 				t.Fatal(err)
 			}
 			if f := status.Failure; status.State != outcome.StateFailed || f.Step != c.step || f.Error != c.named ||
 				f.Reason == "" || f.Remedy == "" || status.Execution != execution+"me" {
 				t.Errorf("%+v: %+v", status, f)
 			}
-			if sent := cloud.Events.Sent; len(sent) != 1 || *sent[0].DetailType != events.TypeReconcileFailed {
+			if sent := s.cloud.Events.Sent; len(sent) != 1 || *sent[0].DetailType != events.TypeReconcileFailed {
 				t.Errorf("events %v", sent)
 			}
 			// The fake's clock goes on by a second with each call.
-			if late := quiet(t, cloud) - before.Add(c.quiet).Unix(); c.quiet > 0 && (late < 0 || late > 20) || c.quiet == 0 && quiet(t, cloud) != 0 {
+			if late := s.quiet() - before.Add(c.quiet).Unix(); c.quiet > 0 && (late < 0 || late > 20) || c.quiet == 0 && s.quiet() != 0 {
 				t.Errorf("quiet is %d s off", late)
 			}
-			if got := m.started(t); !slices.Equal(got, []string{"demo false"}) {
+			if got := s.started(); !slices.Equal(got, []string{"demo false"}) {
 				t.Errorf("started %v", got)
 			}
 		})
@@ -238,43 +252,43 @@ func TestAnExecutionThatEndedIsReported(t *testing.T) {
 }
 
 // quiet returns the time until which the lease says that a call may run, or 0.
-func quiet(t *testing.T, cloud *awsfake.Cloud) int64 {
-	t.Helper()
-	text := awsfake.Text(cloud.Table.Items["rack#demo lease"], "quiet")
+func (s *scene) quiet() int64 {
+	s.Helper()
+	text := awsfake.Text(s.cloud.Table.Items["rack#demo lease"], "quiet")
 	if text == "" {
 		return 0
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return n
 }
 
 // If it is unknown where an execution ended, its event may not have been counted. The next one starts with the same event.
 func TestAnEventThatMayNotHaveBeenCounted(t *testing.T) {
-	cloud, m, r := begin(time.Hour, 1)
-	lease(cloud, "", "3", "3")
+	s := begin(t, time.Hour, 1)
+	s.lease("", "3", "3")
 	input := `{"detail-type":"Rack Parameters Change Requested","detail":{"rack":"demo","set":{"node_disk":"30"}}}`
-	if _, err := r.Run(t.Context(), ended(input, execution+"me")); err != nil {
+	if _, err := s.resync.Run(t.Context(), ended(input, execution+"me")); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(m.inputs, []string{input}) {
-		t.Errorf("started %v", m.inputs)
+	if !slices.Equal(s.inputs(), []string{input}) {
+		t.Errorf("started %v", s.inputs())
 	}
 }
 
 // If the report fails, the rack is freed nevertheless, and the call returns the error.
 func TestAReportThatFailsFreesTheRackAllTheSame(t *testing.T) {
-	cloud, m, r := begin(time.Hour, 1)
-	lease(cloud, execution+"me", "3", "2")
-	cloud.Events.Refuse = "bus full"
-	if _, err := r.Run(t.Context(), ended(`{"detail":{"rack":"demo"}}`, execution+"me")); err == nil ||
+	s := begin(t, time.Hour, 1)
+	s.lease(execution+"me", "3", "2")
+	s.cloud.Events.Refuse = "bus full"
+	if _, err := s.resync.Run(t.Context(), ended(`{"detail":{"rack":"demo"}}`, execution+"me")); err == nil ||
 		!strings.Contains(err.Error(), "bus full") {
 		t.Errorf("error %v", err)
 	}
-	if owner := awsfake.Text(cloud.Table.Items["rack#demo lease"], "owner"); owner != "" || len(m.inputs) != 1 {
-		t.Errorf("owner %q, started %v", owner, m.inputs)
+	if owner := awsfake.Text(s.cloud.Table.Items["rack#demo lease"], "owner"); owner != "" || len(s.inputs()) != 1 {
+		t.Errorf("owner %q, started %v", owner, s.inputs())
 	}
 }
 
@@ -282,38 +296,38 @@ func TestAReportThatFailsFreesTheRackAllTheSame(t *testing.T) {
 // flags.
 func TestAnEventThatWasNotCountedIsTakenUpAgain(t *testing.T) {
 	for _, history := range [][]sfntypes.HistoryEvent{{aborting, asking}, {failed, asking}} {
-		cloud, m, r := begin(time.Hour, 1)
-		lease(cloud, "", "3", "3")
-		m.history = history
+		s := begin(t, time.Hour, 1)
+		s.lease("", "3", "3")
+		s.ran(history...)
 		input := `{"detail-type":"Rack Reconcile Requested","detail":{"rack":"demo","force":true}}`
 		for range 2 {
-			if _, err := r.Run(t.Context(), ended(input, execution+"me")); err != nil {
+			if _, err := s.resync.Run(t.Context(), ended(input, execution+"me")); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if !slices.Equal(m.inputs, []string{input}) || len(cloud.Events.Sent) > 0 {
-			t.Errorf("started %v, events %v", m.inputs, cloud.Events.Sent)
+		if !slices.Equal(s.inputs(), []string{input}) || len(s.cloud.Events.Sent) > 0 {
+			t.Errorf("started %v, events %v", s.inputs(), s.cloud.Events.Sent)
 		}
 	}
 }
 
 // Executions that end early do not start others endlessly. The next event begins a new row.
 func TestARowOfDeathsEnds(t *testing.T) {
-	cloud, m, r := begin(time.Hour, 1)
+	s := begin(t, time.Hour, 1)
 	for row, name := range []string{strings.Repeat("e", 73), "after-words"} { // the first is as long as the names that EventBridge gives
 		for range 10 {
-			lease(cloud, execution+name, "3", "2")
-			answer, err := r.Run(t.Context(), ended(`{"detail":{"rack":"demo"}}`, execution+name))
+			s.lease(execution+name, "3", "2")
+			answer, err := s.resync.Run(t.Context(), ended(`{"detail":{"rack":"demo"}}`, execution+name))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(answer.Racks) == 0 {
 				break
 			}
-			name = m.last
+			name = s.cloud.States.Executions[len(s.cloud.States.Executions)-1].Name
 		}
-		if len(m.inputs) != (row+1)*followers {
-			t.Fatalf("%d passes followed, not %d", len(m.inputs), (row+1)*followers)
+		if len(s.inputs()) != (row+1)*followers {
+			t.Fatalf("%d passes followed, not %d", len(s.inputs()), (row+1)*followers)
 		}
 	}
 }

@@ -1,10 +1,8 @@
 package validate
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,9 +10,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/observe"
@@ -37,9 +32,6 @@ type scene struct {
 	// steps has the names of the last answer's steps.
 	steps []string
 
-	bucket map[string]string
-	// owner is the account that owns the buckets. The empty text means Sawhorse's own account.
-	owner   string
 	dialled int
 	// wrong has the steps that the auditor finds due, with the reasons. all makes it the auditor of the function audit.
 	// Otherwise it is that of the function validate, which has only the queue's step.
@@ -82,7 +74,7 @@ func begin(t *testing.T, written ...string) *scene {
 	}
 	s.validate = &Validate{
 		Store: s.store, Paths: ownership.Paths{Prefix: "/sawhorse"}, Now: cloud.Now,
-		Parameters: cloud.SSM, Observer: observer, Auditor: s, S3: s, Dial: s.dial, Bus: s,
+		Parameters: cloud.SSM, Observer: observer, Auditor: s, S3: cloud.S3, Dial: s.dial, Bus: s,
 	}
 	s.write(written...)
 	return s
@@ -110,18 +102,6 @@ func (s *scene) request(id, payload string) {
 		"state": &types.AttributeValueMemberS{Value: "requested"}, "at": &types.AttributeValueMemberS{Value: id},
 		"payload": &types.AttributeValueMemberS{Value: payload},
 	}
-}
-
-// GetObject makes the scene the S3 of validate.
-func (s *scene) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
-	if in.ExpectedBucketOwner != nil && *in.ExpectedBucketOwner != cmp.Or(s.owner, awsfake.Account) {
-		return nil, &smithy.GenericAPIError{Code: "AccessDenied", Message: "Access Denied"}
-	}
-	text, ok := s.bucket[*in.Bucket+"/"+*in.Key]
-	if !ok {
-		return nil, &s3types.NoSuchKey{}
-	}
-	return &s3.GetObjectOutput{Body: io.NopCloser(strings.NewReader(text))}, nil
 }
 
 // dial connects to no cluster, so what runs in the pools is unknown.

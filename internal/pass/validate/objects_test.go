@@ -33,9 +33,8 @@ func TestObjects(t *testing.T) {
 		{"a mistake inside", "s3://config/racks/pools.json", `[{"name":"GPU"}]`, `[0].name is "GPU"`},
 	} {
 		s := begin(t, auth, on, name+"="+c.uri)
-		s.bucket = map[string]string{strings.TrimPrefix(strings.TrimSpace(c.uri), "s3://"): c.text}
-		if strings.Contains(c.want, "does not exist") {
-			s.bucket = nil
+		if !strings.Contains(c.want, "does not exist") {
+			s.cloud.S3.Objects[strings.TrimPrefix(strings.TrimSpace(c.uri), "s3://")] = c.text
 		}
 		found, err := s.find()
 		if err != nil {
@@ -68,7 +67,7 @@ func TestObjectsOfAnotherRack(t *testing.T) {
 	} {
 		s := begin(t, auth, on, "karpenter_config="+uri)
 		s.validate.Observer.Deployment.ObjectPrefixes = []string{"s3://own/racks/{rack}/"}
-		s.bucket = map[string]string{strings.TrimPrefix(uri, "s3://"): `{"ec2NodeClass":{"userData":"secret"}}`}
+		s.cloud.S3.Objects[strings.TrimPrefix(uri, "s3://")] = `{"ec2NodeClass":{"userData":"secret"}}`
 		found, err := s.find()
 		s.must(err)
 		const refused = "which is not below a prefix that the stack allows (s3://own/racks/demo/); put it there"
@@ -86,7 +85,7 @@ func TestBucketsOfOtherAccounts(t *testing.T) {
 		read  bool
 	}{{"", true}, {awsfake.Account, true}, {"222222222222", true}, {"333333333333", false}} {
 		s := begin(t, auth, on, "karpenter_config=s3://config/racks/c.json")
-		s.bucket, s.owner = map[string]string{"config/racks/c.json": `{"nodePool":{"weight":5}}`}, c.owner
+		s.cloud.S3.Objects["config/racks/c.json"], s.cloud.S3.Owner = `{"nodePool":{"weight":5}}`, c.owner
 		found, err := s.find()
 		if err != nil {
 			t.Fatal(err)
@@ -100,10 +99,10 @@ func TestBucketsOfOtherAccounts(t *testing.T) {
 // An object that has changed changes the pool, although no parameter has changed.
 func TestAnObjectThatChangesIsAChange(t *testing.T) {
 	s := begin(t, auth, on, "karpenter_config=s3://config/racks/c.json")
-	s.bucket = map[string]string{"config/racks/c.json": `{"nodePool":{"weight":5}}`}
+	s.cloud.S3.Objects["config/racks/c.json"] = `{"nodePool":{"weight":5}}`
 	s.pass(false)
 	s.wants(s.pass(false), outcome.PassUnchanged, true, "")
-	s.bucket["config/racks/c.json"] = `{"nodePool":{"weight":6}}`
+	s.cloud.S3.Objects["config/racks/c.json"] = `{"nodePool":{"weight":6}}`
 	s.wants(s.pass(false), outcome.PassPlanned, true, "nodepools")
 }
 

@@ -167,7 +167,9 @@ func (e *EKS) ListPodIdentityAssociations(_ context.Context, in *eks.ListPodIden
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		a := e.pastAssociations.shown(e.Calls, id, e.Associations[id])
 		if a != nil && *a.Namespace == *in.Namespace && *a.ServiceAccount == *in.ServiceAccount {
-			out.Associations = append(out.Associations, types.PodIdentityAssociationSummary{AssociationId: &id})
+			out.Associations = append(out.Associations, types.PodIdentityAssociationSummary{
+				AssociationId: &id, Namespace: a.Namespace, ServiceAccount: a.ServiceAccount,
+			})
 		}
 	}
 	return out, nil

@@ -32,6 +32,9 @@ type Cloud struct {
 	EC2    *EC2
 	SSM    *SSM
 	Table  *Table
+	States *StepFunctions
+	Lambda *Lambda
+	S3     *S3
 }
 
 // New returns an account that contains only the EKS cluster demo, in access mode CONFIG_MAP.
@@ -41,6 +44,7 @@ func New() *Cloud {
 	return &Cloud{
 		Calls: calls, IAM: roles, EKS: newEKS(calls, roles), SQS: newSQS(calls), Events: newEvents(calls),
 		EC2: newEC2(calls), SSM: newSSM(calls), Table: newTable(calls),
+		States: &StepFunctions{Calls: calls}, Lambda: &Lambda{Calls: calls}, S3: &S3{Calls: calls, Objects: map[string]string{}},
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// EKS has one cluster, or none if Cluster is nil, and Others, which can only be described and tagged. An accepted update is under way until it has been described Delay
+// EKS has one cluster, or none if Cluster is nil, and Others, which can only be described and tagged. An accepted
 // times.
 type EKS struct {
 	*Calls
