@@ -34,7 +34,7 @@ func newShell(t *testing.T) shell {
 	env := append(os.Environ(), asCommand+"=1", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+bin, "LC_ALL=C.UTF-8",
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com",
 		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
-	env = append(env, parameterStore(t, map[string]string{"/sawhorse/racks/prod/status": statusText(t, rejected)})...)
+	env = append(env, environment(t, holding(map[string]string{statusName: statusText(t, rejected)}))...)
 	return shell{t.TempDir(), env}
 }
 

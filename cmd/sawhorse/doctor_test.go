@@ -2,37 +2,37 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/aws/smithy-go"
+
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
-// emptyAccount is an AWS account that denies everything, except that it answers that there are no
-// parameters and no cluster.
+// emptyAccount is an account that denies everything, except that it answers that there are no parameters and no cluster.
 func emptyAccount(t *testing.T) []string {
 	t.Helper()
-	env := parameterStore(t, nil)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer := map[string]any{"__type": "AccessDeniedException", "message": "no"}
-		switch {
-		case strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetParametersByPath"):
-			answer = map[string]any{"Parameters": []any{}}
-		case strings.HasPrefix(r.URL.Path, "/clusters/"):
-			answer["__type"] = "ResourceNotFoundException"
-			w.Header().Set("X-Amzn-Errortype", "ResourceNotFoundException")
-			w.WriteHeader(http.StatusNotFound)
-		default:
-			w.Header().Set("X-Amzn-Errortype", "AccessDeniedException")
-			w.WriteHeader(http.StatusForbidden)
+	return denying(t, "SSM.GetParametersByPath", "EKS.DescribeCluster")
+}
+
+// denying is an account without parameters and clusters that only answers these calls.
+func denying(t *testing.T, answered ...string) []string {
+	t.Helper()
+	cloud := awsfake.New()
+	cloud.EKS.Cluster = nil
+	cloud.Before = func(call string) error {
+		if name, _, _ := strings.Cut(call, " "); !slices.Contains(answered, name) {
+			return &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "no"}
 		}
-		_ = json.NewEncoder(w).Encode(answer)
-	}))
+		return nil
+	}
+	server := httptest.NewServer(cloud)
 	t.Cleanup(server.Close)
-	return append(env, "AWS_ENDPOINT_URL="+server.URL, "AWS_MAX_ATTEMPTS=1")
+	return append(variables(t, server.URL), "AWS_MAX_ATTEMPTS=1")
 }
 
 // If a check fails, the command exits with 1 and still prints the whole report.
@@ -63,12 +63,7 @@ func TestDoctor(t *testing.T) {
 
 // A check that could not be made does not count as good: the command exits with 3 if nothing else fails.
 func TestDoctorThatMayNotLook(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("X-Amzn-Errortype", "AccessDeniedException")
-		w.WriteHeader(http.StatusForbidden)
-	}))
-	t.Cleanup(server.Close)
-	env := append(parameterStore(t, nil), "AWS_ENDPOINT_URL="+server.URL, "AWS_MAX_ATTEMPTS=1")
+	env := denying(t)
 	if got := inCloud(t, env, "doctor", "prod").ends(t, 3); !strings.Contains(got.stdout, ": 0 fail, 0 warn, 0 to know, ") {
 		t.Errorf("%s", got.stdout)
 	}

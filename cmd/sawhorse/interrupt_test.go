@@ -2,9 +2,6 @@ package main
 
 import (
 	"bytes"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"slices"
@@ -18,22 +15,17 @@ import (
 // Ctrl-C ends a command that waits for AWS, without a message.
 func TestInterrupted(t *testing.T) {
 	s := settled(t, outcome.StateReconciled)
-	s.parameters["karpenter_enabled"]++ // so that watch waits
+	s.parameter("karpenter_enabled", 2) // so that watch waits
 	command := exec.Command(os.Args[0], "watch", "prod")
 	watching := make(chan struct{})
 	once := sync.OnceFunc(func() { close(watching) })
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil { // the command ended while it sent this
-			return
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		if s.ServeHTTP(w, r); strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetParametersByPath") {
+	s.cloud.Before = func(call string) error {
+		if strings.HasPrefix(call, "SSM.GetParametersByPath") {
 			once()
 		}
-	}))
-	defer server.Close()
-	command.Env = slices.Concat(os.Environ(), []string{asCommand + "=1"}, credentialsFor(t, server.URL))
+		return s.before(call)
+	}
+	command.Env = slices.Concat(os.Environ(), []string{asCommand + "=1"}, environment(t, s.cloud))
 	var stderr strings.Builder
 	command.Stderr = &stderr
 	if err := command.Start(); err != nil {

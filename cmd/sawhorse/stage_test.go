@@ -4,90 +4,107 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/store"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
-// theMachine is the state machine in the form of ListStateMachines.
-var theMachine = map[string]any{"name": "Sawhorse-reconcile", "stateMachineArn": machineARN, "type": "STANDARD", "creationDate": 0}
-
-// stage is a cloud with the rack prod, in which a test controls the passes. While the command waits, one of acts runs
+// stage is an account with the rack prod, in which a test controls the passes. While the command waits, one of acts runs
 // every second.
 type stage struct {
 	*testing.T
-	now        time.Time
-	parameters map[string]int64 // below params/, with their versions
-	status     *store.Status
-	executions []*execution
-	acts       []func()
-	// denied is the service, as in X-Amz-Target, that denies every call.
+	cloud  *awsfake.Cloud
+	now    time.Time
+	status *store.Status
+	acts   []func()
+	// denied is the service that denies every call.
 	denied string
-	// calls has the calls that the command made, asked the executions that it read.
-	calls, asked []string
 }
 
-// execution is an execution in Step Functions.
+// execution is a pass of the stage.
 type execution struct {
-	stage  *stage
-	name   string
-	input  string
-	status string
-	events []map[string]any
+	*awsfake.Execution
+	stage *stage
 }
 
-const (
-	machineARN   = "arn:aws:states:eu-central-1:123456789012:stateMachine:Sawhorse-reconcile"
-	executionARN = "arn:aws:states:eu-central-1:123456789012:execution:Sawhorse-reconcile:"
-)
+const folder, statusName = "/sawhorse/racks/prod/params/", "/sawhorse/racks/prod/status"
 
 func newStage(t *testing.T) *stage {
-	return &stage{T: t, now: time.Date(2026, 11, 21, 8, 50, 0, 0, time.UTC), parameters: map[string]int64{}}
+	s := &stage{T: t, cloud: awsfake.New(), now: time.Date(2026, 11, 21, 8, 50, 0, 0, time.UTC)}
+	s.cloud.Before = s.before
+	return s
+}
+
+// before publishes the status when it is read.
+func (s *stage) before(call string) error {
+	if s.denied != "" && strings.HasPrefix(call, s.denied+".") {
+		return &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "no"}
+	}
+	if delete(s.cloud.SSM.Values, statusName); s.status != nil {
+		s.cloud.SSM.Values[statusName] = statusText(s.T, *s.status)
+	}
+	return nil
+}
+
+// parameter adds a parameter, or gives it another version.
+func (s *stage) parameter(name string, version int64) {
+	s.cloud.SSM.Values[folder+name], s.cloud.SSM.Versions[folder+name] = "x", version
+}
+
+// versions returns the versions of the parameters, as validate tells them.
+func (s *stage) versions() map[string]int64 {
+	all := map[string]int64{}
+	for name, version := range s.cloud.SSM.Versions {
+		all[strings.TrimPrefix(name, folder)] = version
+	}
+	return all
 }
 
 // begins starts the pass of a write. The pass takes the rack's lease.
 func (s *stage) begins(name string) *execution {
-	e := s.coalesces(name)
-	e.status = "RUNNING"
-	e.events = e.events[:1]
+	e := s.starts(name)
+	e.Status = types.ExecutionStatusRunning
 	return e.enters("Debounce", "{}")
 }
 
 // coalesces starts an execution that leaves its request to the pass that holds the lease.
 func (s *stage) coalesces(name string) *execution {
-	e := &execution{stage: s, name: name, status: "SUCCEEDED"}
-	e.input = `{"source":"aws.ssm","detail":{"name":"/sawhorse/racks/prod/params/karpenter_enabled"}}`
-	s.executions = append(s.executions, e)
-	return e.event("ExecutionStarted", nil).event("ExecutionSucceeded", nil)
+	return s.starts(name).event(types.HistoryEvent{Type: types.HistoryEventTypeExecutionSucceeded})
 }
 
-func (e *execution) event(kind string, more map[string]any) *execution {
-	event := map[string]any{"id": len(e.events) + 1, "timestamp": e.stage.now.Unix(), "type": kind}
-	for name, value := range more {
-		event[name] = value
+func (s *stage) starts(name string) *execution {
+	e := &awsfake.Execution{
+		Name: name, Status: types.ExecutionStatusSucceeded, Started: s.now,
+		Input: `{"source":"aws.ssm","detail":{"name":"/sawhorse/racks/prod/params/karpenter_enabled"}}`,
 	}
-	e.events = append(e.events, event)
+	s.cloud.States.Executions = append(s.cloud.States.Executions, e)
+	return (&execution{e, s}).event(types.HistoryEvent{Type: types.HistoryEventTypeExecutionStarted})
+}
+
+func (e *execution) event(event types.HistoryEvent) *execution {
+	e.Add(e.stage.now, event)
 	return e
 }
 
 func (e *execution) enters(state, input string) *execution {
-	return e.event("TaskStateEntered", map[string]any{"stateEnteredEventDetails": map[string]any{"name": state, "input": input}})
+	return e.event(types.HistoryEvent{Type: types.HistoryEventTypeTaskStateEntered,
+		StateEnteredEventDetails: &types.StateEnteredEventDetails{Name: &state, Input: &input}})
 }
 
 func (e *execution) answers(payload string) *execution {
-	return e.event("TaskSucceeded", map[string]any{"taskSucceededEventDetails": map[string]any{
-		"resource": "invoke", "resourceType": "lambda", "output": `{"Payload":` + payload + `}`,
-	}})
+	return e.event(types.HistoryEvent{Type: types.HistoryEventTypeTaskSucceeded,
+		TaskSucceededEventDetails: &types.TaskSucceededEventDetails{Output: new(`{"Payload":` + payload + `}`)}})
 }
 
 // reads makes validate answer for the current parameters.
@@ -96,7 +113,7 @@ func (e *execution) reads(outcome string, report bool, steps ...string) *executi
 	for _, step := range steps {
 		all = append(all, map[string]string{"name": step})
 	}
-	payload, err := json.Marshal(map[string]any{"outcome": outcome, "report": report, "steps": all, "versions": e.stage.parameters})
+	payload, err := json.Marshal(map[string]any{"outcome": outcome, "report": report, "steps": all, "versions": e.stage.versions()})
 	if err != nil {
 		e.stage.Fatal(err)
 	}
@@ -109,96 +126,28 @@ func (e *execution) takes(step, status, note string) *execution {
 	return e.enters("RunStep", fmt.Sprintf(`{"step":%q,"generation":7}`, step)).answers(answer)
 }
 
-// listed returns the execution in the form of ListExecutions.
-func (e *execution) listed() map[string]any {
-	return map[string]any{
-		"executionArn": executionARN + e.name, "name": e.name, "startDate": e.events[0]["timestamp"],
-		"stateMachineArn": machineARN, "status": e.status,
-	}
-}
+func (e *execution) ends() { e.enters("Done", "{}").succeeds() }
 
-func (e *execution) ends() {
-	e.enters("Done", "{}").event("ExecutionSucceeded", nil).status = "SUCCEEDED"
+func (e *execution) succeeds() {
+	e.event(types.HistoryEvent{Type: types.HistoryEventTypeExecutionSucceeded}).Status = types.ExecutionStatusSucceeded
 }
 
 func (e *execution) fails(name string) {
-	why := map[string]any{"executionFailedEventDetails": map[string]any{"error": name}}
-	e.enters("Failed", "{}").event("ExecutionFailed", why).status = "FAILED"
+	e.enters("Failed", "{}").event(types.HistoryEvent{Type: types.HistoryEventTypeExecutionFailed,
+		ExecutionFailedEventDetails: &types.ExecutionFailedEventDetails{Error: &name}}).Status = types.ExecutionStatusFailed
 }
 
 // reports makes a pass write the status.
 func (s *stage) reports(e *execution, state outcome.State) {
 	s.status = &store.Status{
-		Rack: "prod", State: state, Generation: int64(len(s.executions)), Time: s.now.Format(time.RFC3339), Execution: executionARN + e.name,
+		Rack: "prod", State: state, Generation: int64(len(s.cloud.States.Executions)), Time: s.now.Format(time.RFC3339),
+		Execution: awsfake.ExecutionARN + e.Name,
 	}
-}
-
-func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	service, action, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	s.calls = append(s.calls, action)
-	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
-	var asked struct {
-		ExecutionArn, StatusFilter string
-		MaxResults                 int
-	}
-	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
-		s.Error(err)
-	}
-	s.asked = append(s.asked, asked.ExecutionArn)
-	if service == s.denied {
-		w.WriteHeader(http.StatusBadRequest)
-		_, _ = w.Write([]byte(`{"__type":"AccessDeniedException","message":"no"}`))
-		return
-	}
-	var answer any
-	switch action {
-	case "ListStateMachines":
-		answer = map[string]any{"stateMachines": []any{theMachine}}
-	case "ListExecutions":
-		list := []any{}
-		for _, e := range slices.Backward(s.executions) {
-			if asked.StatusFilter == "" || asked.StatusFilter == e.status {
-				list = append(list, e.listed())
-			}
-		}
-		answer = map[string]any{"executions": list}
-	case "DescribeExecution", "GetExecutionHistory":
-		i := slices.IndexFunc(s.executions, func(e *execution) bool { return executionARN+e.name == asked.ExecutionArn })
-		if i < 0 {
-			w.WriteHeader(http.StatusBadRequest)
-			answer = map[string]any{"__type": "ExecutionDoesNotExist"}
-			break
-		}
-		e := s.executions[i]
-		described := e.listed()
-		if described["input"] = e.input; action == "GetExecutionHistory" {
-			events := slices.Clone(e.events)
-			slices.Reverse(events)
-			described = map[string]any{"events": events}
-		}
-		answer = described
-	case "GetParameter":
-		if s.status == nil {
-			w.WriteHeader(http.StatusBadRequest)
-			answer = map[string]any{"__type": "ParameterNotFound"}
-			break
-		}
-		answer = map[string]any{"Parameter": map[string]any{"Name": "status", "Type": "String", "Value": statusText(s.T, *s.status)}}
-	case "GetParametersByPath":
-		list := []any{}
-		for name, version := range s.parameters {
-			list = append(list, map[string]any{"Name": "/sawhorse/racks/prod/params/" + name, "Type": "String", "Value": "x", "Version": version})
-		}
-		answer = map[string]any{"Parameters": list}
-	default:
-		s.Errorf("the command calls %s", action)
-	}
-	_ = json.NewEncoder(w).Encode(answer)
 }
 
 // watcher returns the command's watcher on the stage.
 func (s *stage) watcher() *watcher {
-	server := httptest.NewServer(s)
+	server := httptest.NewServer(s.cloud)
 	s.Cleanup(server.Close)
 	config := aws.Config{Region: "eu-central-1", BaseEndpoint: &server.URL,
 		Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}
@@ -223,7 +172,7 @@ func (s *stage) watcher() *watcher {
 func (s *stage) watched() (lines []string, seconds float64, end error) {
 	began := s.now
 	w := s.watcher()
-	s.calls = nil
+	s.cloud.Forget()
 	end = w.watch(s.Context(), func(line string) { lines = append(lines, line) })
 	return lines, s.now.Sub(began).Seconds(), end
 }

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -15,93 +14,39 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/store"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
-// parameterStore is a fake of three services. It answers as SSM when parameters are read or created; as EKS for the
-// clusters among the values ("cluster NAME", with the rack that the cluster's tag allows in); and as Step Functions,
-// without a running pass, unless "no stack" is among the values. It returns the environment that makes the command use
-// the fake.
-func parameterStore(t *testing.T, values map[string]string) []string {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/clusters/") || strings.HasPrefix(r.URL.Path, "/tags/") {
-			clusters(t, w, r, values)
-			return
-		}
-		var asked struct{ Name, Path, Value string }
-		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
-			t.Error(err)
-		}
-		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
-		answer := map[string]any{}
-		switch action := strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "AmazonSSM."); action {
-		case "GetParameter":
-			if values[asked.Name] == "" {
-				w.WriteHeader(http.StatusBadRequest)
-				answer["__type"] = "ParameterNotFound"
-			}
-			answer["Parameter"] = map[string]any{"Name": asked.Name, "Type": "String", "Value": values[asked.Name]}
-		case "GetParametersByPath":
-			var list []any
-			for name := range values {
-				if strings.HasPrefix(name, asked.Path+"/") {
-					list = append(list, map[string]any{"Name": name, "Type": "String", "Value": values[name], "Version": 1})
-				}
-			}
-			answer["Parameters"] = list
-		case "AWSStepFunctions.ListStateMachines":
-			if answer["stateMachines"] = []any{}; values["no stack"] == "" {
-				answer["stateMachines"] = []any{theMachine}
-			}
-		case "AWSStepFunctions.ListExecutions":
-			answer["executions"] = []any{}
-		case "AWSStepFunctions.DescribeExecution":
-			w.WriteHeader(http.StatusBadRequest)
-			answer["__type"] = "ExecutionDoesNotExist"
-		case "DescribeParameters":
-			answer["Parameters"] = []any{}
-		case "PutParameter":
-			values[asked.Name], answer["Version"] = asked.Value, 1
-		default:
-			t.Errorf("the command calls %s", action)
-			w.WriteHeader(http.StatusInternalServerError)
-		}
-		_ = json.NewEncoder(w).Encode(answer)
-	}))
-	t.Cleanup(server.Close)
-	return credentialsFor(t, server.URL)
+// holding returns an account with these parameters and the stack, in which no pass runs.
+func holding(values map[string]string) *awsfake.Cloud {
+	cloud := awsfake.New()
+	maps.Copy(cloud.SSM.Values, values)
+	return cloud
 }
 
-// credentialsFor returns the environment that makes the command use a fake.
-func credentialsFor(t *testing.T, url string) []string {
+// environment returns the variables that make the command use an account. The command must not call more than the fake has.
+func environment(t *testing.T, cloud *awsfake.Cloud) []string {
+	t.Helper()
+	server := httptest.NewServer(cloud)
+	t.Cleanup(func() {
+		server.Close()
+		if len(cloud.Unserved) > 0 {
+			t.Errorf("the command calls %q", cloud.Unserved)
+		}
+	})
+	return variables(t, server.URL)
+}
+
+// variables returns the environment that makes the command use an endpoint.
+func variables(t *testing.T, url string) []string {
 	nowhere := t.TempDir() + "/none"
 	return []string{
 		"AWS_ENDPOINT_URL=" + url, "AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
 		"AWS_SESSION_TOKEN=", "AWS_PROFILE=", "AWS_CONFIG_FILE=" + nowhere, "AWS_SHARED_CREDENTIALS_FILE=" + nowhere,
 		"AWS_EC2_METADATA_DISABLED=true", "SAWHORSE_PREFIX=", "SAWHORSE_STACK=",
-	}
-}
-
-// clusters answers DescribeCluster and TagResource.
-func clusters(t *testing.T, w http.ResponseWriter, r *http.Request, values map[string]string) {
-	name := "cluster " + r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
-	in, known := values[name]
-	switch {
-	case !known:
-		w.Header().Set("X-Amzn-Errortype", "ResourceNotFoundException")
-		w.WriteHeader(http.StatusNotFound)
-	case r.Method == http.MethodPost:
-		var asked struct{ Tags map[string]string }
-		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
-			t.Error(err)
-		}
-		values[name] = asked.Tags["sawhorse.dev/rack"]
-	default:
-		_ = json.NewEncoder(w).Encode(map[string]any{"cluster": map[string]any{
-			"arn": "arn:aws:eks:eu-central-1:123456789012:" + strings.Replace(name, " ", "/", 1), "tags": map[string]string{"sawhorse.dev/rack": in},
-		}})
 	}
 }
 
@@ -177,7 +122,7 @@ pool     workload  12 nodes, 3 outdated since 2026-11-21T05:50:00Z
 			"sawhorse: parameter /sawhorse/racks/prod/status: decode: invalid character 'x' looking for beginning of value\n", 3},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			env := parameterStore(t, map[string]string{"/sawhorse/racks/prod/status": c.text})
+			env := environment(t, holding(map[string]string{statusName: c.text}))
 			if got := inCloud(t, env, "status", "prod"); got.code != c.code || got.stdout != c.stdout || got.stderr != c.stderr {
 				t.Errorf("%+v\nwant %+v", got, ran{c.code, c.stdout, c.stderr})
 			}
@@ -186,7 +131,7 @@ pool     workload  12 nodes, 3 outdated since 2026-11-21T05:50:00Z
 }
 
 func TestStatusOfAStackWithAnotherPrefix(t *testing.T) {
-	env := parameterStore(t, map[string]string{"/other/racks/prod/status": statusText(t, reconciled)})
+	env := environment(t, holding(map[string]string{"/other/racks/prod/status": statusText(t, reconciled)}))
 	if got := inCloud(t, append(env, "SAWHORSE_PREFIX=/other"), "status", "prod").ends(t, 0); !strings.HasPrefix(got.stdout, "Reconciled") {
 		t.Errorf("%+v", got)
 	}
@@ -201,8 +146,9 @@ func inCloud(t *testing.T, env []string, args ...string) ran {
 }
 
 func TestRegister(t *testing.T) {
-	values := map[string]string{"cluster prod-eu": ""}
-	got := inCloud(t, parameterStore(t, values), "register", "prod", "--all", "--cluster", "prod-eu", "--rate", "10000").ends(t, 0)
+	cloud := awsfake.New()
+	cloud.EKS.Other("prod-eu", nil)
+	got := inCloud(t, environment(t, cloud), "register", "prod", "--all", "--cluster", "prod-eu", "--rate", "10000").ends(t, 0)
 	want := fmt.Sprintf("%-40s tagged sawhorse.dev/rack=prod\n", "cluster prod-eu")
 	for _, p := range params.Table {
 		want += fmt.Sprintf("%-40s created\n", p.Name)
@@ -210,11 +156,11 @@ func TestRegister(t *testing.T) {
 		if p.Name == "cluster_name" {
 			value = "prod-eu"
 		}
-		if name := "/sawhorse/racks/prod/params/" + p.Name; values[name] != value {
-			t.Errorf("%s is %q, want %q", name, values[name], value)
+		if got := cloud.SSM.Values[folder+p.Name]; got != value {
+			t.Errorf("%s is %q, want %q", p.Name, got, value)
 		}
 	}
-	if got.stdout != want || got.stderr != "" || values["cluster prod-eu"] != "prod" {
+	if got.stdout != want || got.stderr != "" || cloud.EKS.Others["prod-eu"].Tags[ownership.TagRack] != "prod" {
 		t.Errorf("%+v\nwant\n%s", got, want)
 	}
 }
@@ -223,15 +169,19 @@ func TestRegister(t *testing.T) {
 // cluster belongs to another rack, the command fails and writes nothing.
 func TestRegisterWithoutItsCluster(t *testing.T) {
 	for _, c := range []struct {
-		values map[string]string
+		tags   map[string]string // of cluster prod, if it exists
 		code   int
 		stderr string
 	}{
-		{map[string]string{}, 0, "sawhorse: whether cluster prod lets rack prod in is not known: there is no EKS cluster of that name"},
-		{map[string]string{"cluster prod": "other"}, 1, "sawhorse: cluster prod carries the tag sawhorse.dev/rack=other"},
+		{nil, 0, "sawhorse: whether cluster prod lets rack prod in is not known: there is no EKS cluster of that name"},
+		{map[string]string{ownership.TagRack: "other"}, 1, "sawhorse: cluster prod carries the tag sawhorse.dev/rack=other"},
 	} {
-		got := inCloud(t, parameterStore(t, c.values), "register", "prod", "--rate", "10000")
-		if wrote := c.values["/sawhorse/racks/prod/params/karpenter_enabled"] != ""; got.code != c.code ||
+		cloud := awsfake.New()
+		if c.tags != nil {
+			cloud.EKS.Other("prod", c.tags)
+		}
+		got := inCloud(t, environment(t, cloud), "register", "prod", "--rate", "10000")
+		if wrote := cloud.SSM.Values[folder+"karpenter_enabled"] != ""; got.code != c.code ||
 			!strings.HasPrefix(got.stderr, c.stderr) || wrote != (c.code == 0) {
 			t.Errorf("%+v, wrote %v", got, wrote)
 		}
@@ -245,17 +195,16 @@ func TestStatusWhileAPassRuns(t *testing.T) {
 	s.now = s.now.Add(time.Minute)
 	e.takes("nodepools", "wait", "1 NodeClaim(s) draining")
 	w := s.watcher()
-	server := httptest.NewServer(s)
-	defer server.Close()
-	text := inCloud(t, credentialsFor(t, server.URL), "status", "prod")
+	env := environment(t, s.cloud)
+	text := inCloud(t, env, "status", "prod")
 	if want := "a pass is running since 2026-11-21T09:50:00Z: step nodepools since 2026-11-21T09:51:00Z: " +
 		"1 NodeClaim(s) draining\nReconciled "; text.code != 3 || !strings.HasPrefix(text.stdout, want) {
 		t.Errorf("%+v, want %q", text, want)
 	}
-	data := inCloud(t, credentialsFor(t, server.URL), "status", "prod", "-o", "json")
+	data := inCloud(t, env, "status", "prod", "-o", "json")
 	at := time.Date(2026, 11, 21, 9, 50, 0, 0, time.UTC)
 	if got := decoded[standing](t, data.stdout); data.code != 3 || got.Running == nil ||
-		*got.Running != (running{executionARN + "second", at, "nodepools", at.Add(time.Minute), "1 NodeClaim(s) draining"}) {
+		*got.Running != (running{awsfake.ExecutionARN + "second", at, "nodepools", at.Add(time.Minute), "1 NodeClaim(s) draining"}) {
 		t.Errorf("%+v", data)
 	}
 	if err := w.status(t.Context()); !errors.As(err, new(undecided)) {
@@ -263,16 +212,16 @@ func TestStatusWhileAPassRuns(t *testing.T) {
 	}
 	e.ends()
 	concludes(t, w.status(t.Context()), "")
-	s.parameters["karpenter_enabled"]++
+	s.parameter("karpenter_enabled", 2)
 	if err := w.status(t.Context()); !errors.As(err, new(undecided)) {
 		t.Errorf("after a write: %v", err)
 	}
-	data = inCloud(t, credentialsFor(t, server.URL), "status", "prod", "-o", "json")
+	data = inCloud(t, env, "status", "prod", "-o", "json")
 	if got := decoded[standing](t, data.stdout); data.code != 3 || got.Running != nil ||
 		!slices.Equal(got.Unseen, []string{"karpenter_enabled version 2"}) {
 		t.Errorf("%+v", data)
 	}
-	s.parameters["karpenter_enabled"]--
+	s.parameter("karpenter_enabled", 1)
 	s.reports(e, outcome.StateRejected)
 	concludes(t, w.status(t.Context()), "rack prod is Rejected")
 }
@@ -281,7 +230,7 @@ func TestStatusWhileAPassRuns(t *testing.T) {
 func TestStatusWithoutTheRightToSeePasses(t *testing.T) {
 	s := settled(t, outcome.StateRejected)
 	w := s.watcher()
-	s.denied = "AWSStepFunctions"
+	s.denied = "StepFunctions"
 	concludes(t, w.status(t.Context()), "rack prod is Rejected")
 	s.status = nil
 	concludes(t, w.status(t.Context()), "AccessDenied")
@@ -291,26 +240,29 @@ func TestStatusWithoutTheRightToSeePasses(t *testing.T) {
 func TestStatusAsJSON(t *testing.T) {
 	for _, c := range []struct {
 		values map[string]string
+		gone   bool // the stack
 		args   []string
 		code   int
 		want   *store.Status
 	}{
-		{map[string]string{"/sawhorse/racks/prod/status": statusText(t, reconciled)}, nil, 0, &reconciled},
-		{map[string]string{"/sawhorse/racks/prod/status": statusText(t, reconciled)}, []string{"--wait"}, 0, &reconciled},
-		{map[string]string{"/sawhorse/racks/prod/status": statusText(t, rejected)}, nil, 1, &rejected},
-		{map[string]string{"/sawhorse/racks/prod/status": statusText(t, reconciled), "no stack": "true"}, nil, 0, &reconciled},
-		{map[string]string{"/sawhorse/racks/prod/params/karpenter_enabled": "unset"}, nil, 1, nil},
+		{map[string]string{statusName: statusText(t, reconciled)}, false, nil, 0, &reconciled},
+		{map[string]string{statusName: statusText(t, reconciled)}, false, []string{"--wait"}, 0, &reconciled},
+		{map[string]string{statusName: statusText(t, rejected)}, false, nil, 1, &rejected},
+		{map[string]string{statusName: statusText(t, reconciled)}, true, nil, 0, &reconciled},
+		{map[string]string{folder + "karpenter_enabled": "unset"}, false, nil, 1, nil},
 	} {
-		got := inCloud(t, parameterStore(t, c.values), append([]string{"status", "prod", "--output", "json"}, c.args...)...)
+		cloud := holding(c.values)
+		cloud.States.Gone = c.gone
+		got := inCloud(t, environment(t, cloud), append([]string{"status", "prod", "--output", "json"}, c.args...)...)
 		s := decoded[standing](t, got.stdout)
-		if got.code != c.code || s.Rack != "prod" || !reflect.DeepEqual(s.Status, c.want) || (s.Unknown != "") != (c.values["no stack"] != "") {
+		if got.code != c.code || s.Rack != "prod" || !reflect.DeepEqual(s.Status, c.want) || (s.Unknown != "") != c.gone {
 			t.Errorf("%+v", got)
 		}
 	}
 }
 
 func TestStatusWaits(t *testing.T) {
-	env := parameterStore(t, map[string]string{"/sawhorse/racks/prod/status": statusText(t, reconciled)})
+	env := environment(t, holding(map[string]string{statusName: statusText(t, reconciled)}))
 	got := inCloud(t, env, "status", "prod", "--wait").ends(t, 0)
 	if !strings.HasPrefix(got.stdout, "Reconciled  generation 7") {
 		t.Errorf("%+v", got)
@@ -328,14 +280,16 @@ func TestStatusOfARackThatThereIsNot(t *testing.T) {
 		{"the wrong name", map[string]string{"/sawhorse/racks/prod2/params/paused": "true"}, 1,
 			"sawhorse: there is no rack prod in eu-central-1: it has no parameter below /sawhorse/racks/prod/params; check the name, " +
 				"the region (AWS_REGION) and the prefix (SAWHORSE_PREFIX), or create the rack with `sawhorse register prod`\n"},
-		{"the wrong region", map[string]string{"no stack": "true"}, 3,
+		{"the wrong region", nil, 3,
 			"sawhorse: there is no stack Sawhorse in eu-central-1: no state machine is named Sawhorse-reconcile; choose another " +
 				"region with AWS_REGION or another stack with SAWHORSE_STACK, or deploy this one\n"},
-		{"a new rack", map[string]string{"/sawhorse/racks/prod/params/karpenter_enabled": "unset"}, 1,
+		{"a new rack", map[string]string{folder + "karpenter_enabled": "unset"}, 1,
 			"sawhorse: rack prod has no status yet: no pass has had anything to do for it, or to say about it; " +
 				"karpenter_auth_mode=true begins the work (parameters below /sawhorse/racks/prod/params: 1)\n"},
 	} {
-		if got := inCloud(t, parameterStore(t, c.values), "status", "prod"); got.code != c.code || got.stdout != "" || got.stderr != c.stderr {
+		cloud := holding(c.values)
+		cloud.States.Gone = c.values == nil
+		if got := inCloud(t, environment(t, cloud), "status", "prod"); got.code != c.code || got.stdout != "" || got.stderr != c.stderr {
 			t.Errorf("%s: %+v", c.what, got)
 		}
 	}
@@ -348,7 +302,7 @@ func TestTheLinesOfAStatusAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, status := range []store.Status{reconciled, rejected, failed, paused} {
-		got := inCloud(t, parameterStore(t, map[string]string{"/sawhorse/racks/prod/status": statusText(t, status)}), "status", "prod")
+		got := inCloud(t, environment(t, holding(map[string]string{statusName: statusText(t, status)})), "status", "prod")
 		for line := range strings.Lines(got.stdout) {
 			// An indented line is the remedy of a failure.
 			if first := strings.Fields(line)[0]; !strings.Contains(string(handbook), "\n| `"+first) && !strings.HasPrefix(line, "         ") {

@@ -8,13 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // settled returns a stage on which a write was reconciled an hour ago.
 func settled(t *testing.T, state outcome.State) *stage {
 	s := newStage(t)
-	s.parameters["karpenter_enabled"] = 1
+	s.parameter("karpenter_enabled", 1)
 	e := s.begins("first").reads("Planned", true, "nodepools").takes("nodepools", "done", "")
 	e.ends()
 	s.reports(e, state)
@@ -32,7 +34,7 @@ func concludes(t *testing.T, err error, text string) {
 
 func TestWatchFollowsAPass(t *testing.T) {
 	s := settled(t, outcome.StateReconciled)
-	s.parameters["karpenter_enabled"]++
+	s.parameter("karpenter_enabled", 2)
 	e := s.begins("second")
 	s.acts = []func(){
 		func() { e.reads("Planned", true, "queue", "nodepools").takes("queue", "done", "") },
@@ -63,7 +65,7 @@ func TestWatchTellsOfAPassThatChangedNothing(t *testing.T) {
 		{outcome.StatePaused, "Paused", "Paused, 0 steps due, as the status says already", ""},
 	} {
 		s := settled(t, c.state)
-		s.parameters["karpenter_enabled"]++
+		s.parameter("karpenter_enabled", 2)
 		s.begins("second").reads(c.outcome, false).ends()
 		lines, seconds, end := s.watched()
 		if want := []string{"09:50:00  validate             " + c.line}; !slices.Equal(lines, want) || seconds > lag.Seconds() {
@@ -76,7 +78,7 @@ func TestWatchTellsOfAPassThatChangedNothing(t *testing.T) {
 // The output shows that a step is still running, also if it reports nothing new for minutes.
 func TestWatchIsNotSilent(t *testing.T) {
 	s := settled(t, outcome.StateReconciled)
-	s.parameters["karpenter_enabled"]++
+	s.parameter("karpenter_enabled", 2)
 	e := s.begins("second")
 	s.acts = append([]func(){func() { e.reads("Planned", true, "access").takes("access", "wait", "EKS changes it") }}, make([]func(), 29)...)
 	s.acts = append(s.acts, func() { s.reports(e.takes("access", "done", ""), outcome.StateReconciled); e.ends() })
@@ -97,8 +99,8 @@ func TestWatchIsNotSilent(t *testing.T) {
 func TestWatchWaitsForTheWriteToBeSeen(t *testing.T) {
 	s := settled(t, outcome.StateReconciled)
 	e := s.begins("second").reads("Unchanged", false)
-	s.parameters["karpenter_enabled"]++
-	s.parameters["node_disk"] = 1
+	s.parameter("karpenter_enabled", 2)
+	s.parameter("node_disk", 1)
 	var next *execution
 	s.acts = []func(){
 		e.ends, nil, nil, nil, nil,
@@ -116,7 +118,7 @@ func TestWatchWaitsForTheWriteToBeSeen(t *testing.T) {
 func TestWatchFindsAPassThatItHasNotFollowed(t *testing.T) {
 	s := settled(t, outcome.StateReconciled)
 	e := s.begins("second").reads("Unchanged", false)
-	s.parameters["karpenter_enabled"]++
+	s.parameter("karpenter_enabled", 2)
 	s.acts = []func(){e.ends, func() { s.begins("third").reads("Unchanged", false).ends() }}
 	lines, seconds, end := s.watched()
 	if concludes(t, end, ""); len(lines) != 2 || seconds > 2+lag.Seconds() {
@@ -149,7 +151,7 @@ func TestWhatAPassHasNotSeen(t *testing.T) {
 // Parameter Store's events are best effort.
 func TestWatchGivesUpOnAWriteThatNoPassSees(t *testing.T) {
 	s := settled(t, outcome.StateReconciled)
-	s.parameters["karpenter_enabled"]++
+	s.parameter("karpenter_enabled", 2)
 	lines, seconds, end := s.watched()
 	still := []string{"09:50:12  no pass is running", "09:50:24  no pass is running"}
 	if !errors.As(end, new(undecided)) || !slices.Equal(lines, still) || seconds != patience.Seconds() {
@@ -181,21 +183,23 @@ func TestWatchWithoutAWrite(t *testing.T) {
 func TestTheStatusOfAnotherStack(t *testing.T) {
 	s := settled(t, outcome.StateReconciled)
 	s.status.Execution = strings.Replace(s.status.Execution, "Sawhorse-reconcile", "Former-reconcile", 1)
-	s.executions[0].name = "unknown to the status"
+	s.cloud.States.Executions[0].Name = "unknown to the status"
 	w := s.watcher()
 	if f, err := w.find(t.Context(), nil); err != nil || !f.seen() || f.last == nil {
 		t.Errorf("%+v, %v", f, err)
 	}
-	if slices.Contains(s.asked, s.status.Execution) {
-		t.Errorf("asked for %q", s.asked)
+	if made := strings.Join(s.cloud.Made(), "\n"); strings.Contains(made, s.status.Execution) {
+		t.Errorf("%s", made)
 	}
 }
 
 // A pass that hands the rack over, or is stopped, is not the final result.
 func TestWatchGoesOnWithTheSuccessor(t *testing.T) {
 	for what, ends := range map[string]func(*execution){
-		"handed over": func(e *execution) { e.enters("HandedOver", "{}").event("ExecutionSucceeded", nil).status = "SUCCEEDED" },
-		"stopped":     func(e *execution) { e.event("ExecutionAborted", nil).status = "ABORTED" },
+		"handed over": func(e *execution) { e.enters("HandedOver", "{}").succeeds() },
+		"stopped": func(e *execution) {
+			e.event(types.HistoryEvent{Type: types.HistoryEventTypeExecutionAborted}).Status = types.ExecutionStatusAborted
+		},
 	} {
 		s := settled(t, outcome.StateReconciled)
 		e := s.begins("second").reads("Planned", true, "nodepools")
@@ -216,7 +220,7 @@ func TestWatchGoesOnWithTheSuccessor(t *testing.T) {
 // The command exits with 1, even if the status of an earlier pass is good.
 func TestWatchOfAPassThatCouldNotReport(t *testing.T) {
 	s := settled(t, outcome.StateReconciled)
-	s.parameters["karpenter_enabled"]++
+	s.parameter("karpenter_enabled", 2)
 	e := s.begins("second")
 	s.acts = []func(){func() { e.fails("Lambda.Unknown") }}
 	_, _, end := s.watched()
@@ -230,13 +234,13 @@ func TestWatchOfARackWithoutAStatus(t *testing.T) {
 		t.Errorf("%.0f s", seconds)
 	}
 	s = newStage(t)
-	s.parameters["karpenter_enabled"] = 1
+	s.parameter("karpenter_enabled", 1)
 	_, seconds, end = s.watched()
 	if concludes(t, end, "rack prod has no status yet"); seconds != patience.Seconds() {
 		t.Errorf("of a new rack, whose pass may begin: %.0f s", seconds)
 	}
 	s = newStage(t)
-	s.parameters["karpenter_enabled"] = 1
+	s.parameter("karpenter_enabled", 1)
 	s.acts = []func(){func() { s.begins("first").reads("Unchanged", false).ends() }}
 	lines, _, end := s.watched()
 	if concludes(t, end, "rack prod has no status yet"); len(lines) != 1 {
@@ -248,19 +252,19 @@ func TestWatchOfARackWithoutAStatus(t *testing.T) {
 func TestWatchLooksOnceAtOthersPasses(t *testing.T) {
 	s := settled(t, outcome.StateReconciled)
 	for i := range 20 {
-		s.begins(fmt.Sprint("other", i)).input = `{"detail":{"rack":"other"}}`
+		s.begins(fmt.Sprint("other", i)).Input = `{"detail":{"rack":"other"}}`
 	}
 	e := s.begins("second").reads("Unchanged", false)
 	s.acts = []func(){nil, nil, nil, e.ends}
 	_, _, end := s.watched()
 	concludes(t, end, "")
 	looked := 0
-	for _, call := range s.calls {
-		if call == "DescribeExecution" {
+	for _, call := range s.cloud.Made() {
+		if strings.HasPrefix(call, "StepFunctions.DescribeExecution ") {
 			looked++
 		}
 	}
-	if looked > len(s.executions) {
-		t.Errorf("%d looks at %d executions", looked, len(s.executions))
+	if executions := len(s.cloud.States.Executions); looked > executions {
+		t.Errorf("%d looks at %d executions", looked, executions)
 	}
 }

@@ -35,6 +35,10 @@ type Cloud struct {
 	States *StepFunctions
 	Lambda *Lambda
 	S3     *S3
+
+	// Unserved has the requests over HTTP that were denied because the fake does not serve them.
+	Unserved []string
+	serving  sync.Mutex
 }
 
 // New returns an account that contains only the EKS cluster demo, in access mode CONFIG_MAP.

@@ -24,10 +24,10 @@ type SSM struct {
 	Patterns, Descriptions map[string]string
 	// history holds what calls have written, by name.
 	history map[string][]types.ParameterHistory
-	// modified holds when a call last wrote a parameter, writes the number of writes since its creation, and before the
-	// state before the last write.
+	// Versions are the numbers of writes since the creation. A parameter that is not here has version 1.
+	Versions map[string]int64
+	// modified holds when a call last wrote a parameter, before the state before the last write.
 	modified map[string]time.Time
-	writes   map[string]int64
 	before   map[string]version
 }
 
@@ -43,7 +43,7 @@ type version struct {
 func newSSM(calls *Calls) *SSM {
 	return &SSM{Calls: calls, Values: map[string]string{}, Secure: map[string]bool{}, Lists: map[string]bool{},
 		Patterns: map[string]string{}, Descriptions: map[string]string{}, history: map[string][]types.ParameterHistory{},
-		modified: map[string]time.Time{}, writes: map[string]int64{}, before: map[string]version{}}
+		modified: map[string]time.Time{}, Versions: map[string]int64{}, before: map[string]version{}}
 }
 
 // maxValue is the maximum length of a standard parameter's value, maxAdvanced that of an advanced one, in bytes.
@@ -70,13 +70,12 @@ func (s *SSM) below(path string) []string {
 func (s *SSM) wrote(name string) {
 	value, there := s.Values[name]
 	s.before[name], s.modified[name] = version{value, there, s.modified[name], s.number(name), s.Now()}, s.Now()
-	if s.writes[name] = s.number(name) + 1; !there {
-		s.writes[name] = 1
+	if s.Versions[name] = s.number(name) + 1; !there {
+		s.Versions[name] = 1
 	}
 }
 
-// number returns a parameter's version. A parameter that a test has added has version 1.
-func (s *SSM) number(name string) int64 { return max(1, s.writes[name]) }
+func (s *SSM) number(name string) int64 { return max(1, s.Versions[name]) }
 
 // shown returns the parameters below a path as a lagging replica has them.
 func (s *SSM) shown(path string) map[string]version {
