@@ -26,7 +26,7 @@ export CDK_DISABLE_CLI_TELEMETRY := 1
 
 # Targets that run many scripts use half of AWS's lags (docs/sandbox.md). The demo, and scripts that are run by name, use the
 # full lags.
-test life deployment upgrades rights chaos cost latency load: export LAG_SCALE ?= 0.5
+test life alone deployment upgrades rights chaos cost latency load: export LAG_SCALE ?= 0.5
 
 # Lambda's name for the architecture of this machine.
 HOST_ARCHITECTURE := $(shell sandbox/architecture.sh)
@@ -88,6 +88,12 @@ rights: parts
 	@$(CACHE)/ministack/bin/python -B sandbox/rights/judge.py $(if $(UPDATE),--update) --template $(CACHE)/cdk.out/Sawhorse.template.json --proof cdk/testdata/proof.json \
 	  $(foreach package,e2e e2e-executions e2e-failures e2e-enabling e2e-changes e2e-disabling e2e-leaving,$(CACHE)/$(package)/decisions.jsonl)
 	@$(if $(UPDATE),go test ./cdk -run PermissionsDocument -update)
+
+## alone: run each script of make test and make life on a new sandbox, in a random order; SHUFFLE=SEED repeats an order
+.PHONY: alone
+alone: parts
+	cd sandbox && SANDBOX_ALONE=yes go test -count=1 -p 1 -timeout 240m -shuffle $(or $(SHUFFLE),on) ./e2e ./e2e/executions ./e2e/failures \
+	  ./e2e/enabling ./e2e/changes ./e2e/disabling ./e2e/leaving
 
 # Without the variable, tests that need an API server are skipped.
 ## unit: the tests that need neither a sandbox nor an API server

@@ -12,11 +12,11 @@ import (
 )
 
 // Runs the whole life of a rack, as `make demo` shows it. This test runs first because it needs an untouched cluster.
-func TestStory(t *testing.T) { sandbox.Play(t, story.Main) }
+func TestStory(t *testing.T) { sandbox.Run(t, story.Main) }
 
 // Twenty concurrent writes cost at most three passes, no two passes overlap, and all values are in force at the end.
 func TestBurst(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
+	sandbox.Run(t, story.Enabled)
 	since := time.Now()
 	sandbox.Write(t, map[string]string{"karpenter_cpu_limit": "150", "karpenter_memory_limit_gb": "500"})
 	sandbox.Write(t, map[string]string{
@@ -32,7 +32,7 @@ func TestBurst(t *testing.T) {
 	if len(all) == 0 || len(all) > 3 {
 		t.Errorf("20 writes cost %d iterations", len(all))
 	}
-	sandbox.Play(t, func(s *story.Teller) {
+	sandbox.Run(t, func(s *story.Script) {
 		s.Check("limits", "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu} {.spec.limits.memory}'", "160 640Gi")
 		s.Check("disruption",
 			"kubectl get nodepool workload -o jsonpath='{.spec.disruption.consolidationPolicy} {.spec.disruption.consolidateAfter} "+
@@ -62,18 +62,16 @@ func iterations(t *testing.T, since time.Time) []passes.Iteration {
 
 // A pass that finds nothing to do calls one Lambda function and writes nothing but its own record.
 func TestNothingToDo(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
+	sandbox.Run(t, story.Enabled)
 	environment := sandbox.Environment(t)
 	if err := environment.Sandbox(t.Context(), http.MethodDelete, "calls?by=caller", nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	since := time.Now()
-	sandbox.Play(t, func(s *story.Teller) {
-		s.Check("request",
-			`aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"test","DetailType":"Rack Reconcile Requested",`+
-				`"Detail":"{\"rack\":\"demo\"}"}]' --query FailedEntryCount --output text`, "0")
+	sandbox.Run(t, func(s *story.Script) {
+		s.Request()
+		s.Reconciled()
 	})
-	time.Sleep(2 * time.Second) // for the event to arrive; iterations then waits for what it started
 	all := iterations(t, since)
 	if len(all) != 1 || all[0].Outcome != "Unchanged" || all[0].Steps != 0 {
 		t.Errorf("iterations %+v", all)
@@ -116,13 +114,7 @@ func reading(action string) bool {
 }
 
 // A cluster belongs to one rack. A second rack that names it is rejected, and nothing changes.
-func TestTwoRacks(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.TwoRacks)
-}
+func TestTwoRacks(t *testing.T) { sandbox.Run(t, story.Enabled, story.TwoRacks) }
 
 // The rule of the interruption queue is disabled. The next ordinary pass repairs it.
-func TestQueueRepair(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.QueueRepair)
-}
+func TestQueueRepair(t *testing.T) { sandbox.Run(t, story.Enabled, story.QueueRepair) }

@@ -2,25 +2,26 @@ package story
 
 // Acceptance runs the acceptance script for real accounts, which is at the given path, on the sandbox's cluster. This
 // tests the script itself.
-func Acceptance(t *Teller, script string) {
+func Acceptance(s *Script, script string) {
 	const report = "acceptance.md"
-	t.Chapter("make acceptance")
-	t.Refused("CLUSTER=demo RACK=demo CONFIRM=another "+script, "not confirmed; nothing was done")
-	t.Type("CLUSTER=demo RACK=demo CONFIRM=demo REPORT=$PWD/" + report + " " + script)
-	t.Check("what the report has of a node", "grep -c '^| from a pod to a node that runs it' "+report, "1")
-	t.Check("of Karpenter's queue",
-		`grep -E "^. messages in the interruption queue" `+report+` | grep -oE "[0-9]+[[:space:]]+[0-9]+" | tr '\t' ' '`, "0 0")
-	for _, c := range []struct{ image, answer string }{
-		{"Amazon's AL2023", "DryRunOperation"}, {"the account's own image", "UnauthorizedOperation"},
-		{"the account's own image with the tag sawhorse.dev/nodes", "DryRunOperation"},
-	} {
-		t.Contains("a launch from "+c.image, `grep -F "boundary: `+c.image+` |" `+report, c.answer)
-	}
-	t.Check("images that are left", "aws ec2 describe-images --owners self --query 'length(Images)' --output text", "0")
-	t.Check("questions without an answer", "grep -cE 'not within a minute|got no node' "+report+" || true", "0")
-	t.Check("instances that are left", "grep '^| instances of Karpenter' "+report+" | grep -oE '[0-9]+'", "0")
-	t.Check("parameters that are left",
-		"aws ssm get-parameters-by-path --path /sawhorse --recursive --query 'length(Parameters)' --output text", "0")
-	t.Refused("CLUSTER=demo RACK=demo CONFIRM=demo "+script, "has a Karpenter, or has had one")
-	t.Type("rm " + report)
+	s.Chapter("make acceptance", func() {
+		s.Refused("CLUSTER=demo RACK=demo CONFIRM=another "+script, "not confirmed; nothing was done")
+		s.Type("CLUSTER=demo RACK=demo CONFIRM=demo REPORT=$PWD/" + report + " " + script)
+		s.Check("what the report has of a node", "grep -c '^| from a pod to a node that runs it' "+report, "1")
+		s.Check("of Karpenter's queue",
+			`grep -E "^. messages in the interruption queue" `+report+` | grep -oE "[0-9]+[[:space:]]+[0-9]+" | tr '\t' ' '`, "0 0")
+		for _, c := range []struct{ image, answer string }{
+			{"Amazon's AL2023", "DryRunOperation"}, {"the account's own image", "UnauthorizedOperation"},
+			{"the account's own image with the tag sawhorse.dev/nodes", "DryRunOperation"},
+		} {
+			s.Contains("a launch from "+c.image, `grep -F "boundary: `+c.image+` |" `+report, c.answer)
+		}
+		s.Check("images that are left", "aws ec2 describe-images --owners self --query 'length(Images)' --output text", "0")
+		s.Check("questions without an answer", "grep -cE 'not within a minute|got no node' "+report+" || true", "0")
+		s.Check("instances that are left", "grep '^| instances of Karpenter' "+report+" | grep -oE '[0-9]+'", "0")
+		s.Check("parameters that are left",
+			"aws ssm get-parameters-by-path --path /sawhorse --recursive --query 'length(Parameters)' --output text", "0")
+		s.Refused("CLUSTER=demo RACK=demo CONFIRM=demo "+script, "has a Karpenter, or has had one")
+		s.Type("rm " + report)
+	})
 }

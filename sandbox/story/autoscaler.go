@@ -8,7 +8,7 @@ import (
 
 // Autoscaler checks Cluster Autoscaler's settings without additional groups, with one, with other limits of it, without
 // it again, and with Karpenter off. It then checks a Deployment with another name, two of them, and none.
-func Autoscaler(t *Teller) {
+func Autoscaler(s *Script) {
 	const (
 		describe = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name "
 		of       = describe + "system --query nodegroup."
@@ -17,107 +17,110 @@ func Autoscaler(t *Teller) {
 			`--launch-template "id=$(` + of +
 			`launchTemplate.id --output text),version=1" --instance-types m5.large --scaling-config minSize=0,desiredSize=0,maxSize=2 ` +
 			`--labels convox.io/label=batch --query nodegroup.status --output text`
-		update  = "aws eks update-nodegroup-config --cluster-name demo --nodegroup-name batch --query update.status --output text "
-		active  = describe + "batch --query nodegroup.status --output text"
-		asg     = describe + "batch --query 'nodegroup.resources.autoScalingGroups[0].name' --output text"
-		groups  = "aws eks list-nodegroups --cluster-name demo --query 'sort(nodegroups)' --output text | tr '\\t' ' '"
-		command = `kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec.template.spec.containers[0].command}'`
+		update = "aws eks update-nodegroup-config --cluster-name demo --nodegroup-name batch --query update.status --output text "
+		active = describe + "batch --query nodegroup.status --output text"
+		asg    = describe + "batch --query 'nodegroup.resources.autoScalingGroups[0].name' --output text"
+		groups = "aws eks list-nodegroups --cluster-name demo --query 'sort(nodegroups)' --output text | tr '\\t' ' '"
 	)
-	before := asBefore(t)
-	t.Check("replicas without additional groups", scale("kube-system/cluster-autoscaler"), "0")
+	name := "" // of the Auto Scaling group
+	s.Check("replicas without additional groups", scale("kube-system/cluster-autoscaler"), "0")
 
-	t.Chapter("An additional node group, and not a dedicated one")
-	t.Type(create)
-	t.Until("the group", active, "ACTIVE", time.Minute)
-	t.Check("request", fullPass, "0")
-	t.Until("status", state, "Rejected", time.Minute)
-	t.Until("the pass has ended", running, "0", time.Minute)
-	t.Contains("it names the group", status, "batch")
-	t.Check("replicas", scale("kube-system/cluster-autoscaler"), "0")
+	s.Chapter("An additional node group, and not a dedicated one", func() {
+		s.Type(create)
+		s.Until("the group", active, "ACTIVE", time.Minute)
+		s.Request("full")
+		s.Rejected("batch")
+		s.Check("replicas", scale("kube-system/cluster-autoscaler"), "0")
+	})
 
-	t.Chapter("A dedicated one")
-	t.Type(update + "--taints 'addOrUpdateTaints=[{key=dedicated,value=batch,effect=NO_SCHEDULE}]'")
-	t.Until("the group", active, "ACTIVE", time.Minute)
-	repair(t)
-	name := t.Ask(asg)
-	t.Check("replicas, and where it may run", autoscalerPinning, "1 true")
-	t.Contains("what it scales", command, `"--nodes=0:2:`+name+`"`)
-	t.Check("discovery", command+" | grep -c node-group-auto-discovery || true", "0")
-	t.Contains("the other arguments are as they were", command,
-		`"./cluster-autoscaler","--v=4","--stderrthreshold=info","--cloud-provider=aws","--skip-nodes-with-local-storage=false",`+
-			`"--expander=least-waste"`)
+	s.Chapter("A dedicated one", func() {
+		s.Type(update + "--taints 'addOrUpdateTaints=[{key=dedicated,value=batch,effect=NO_SCHEDULE}]'")
+		s.Until("the group", active, "ACTIVE", time.Minute)
+		s.FullPass()
+		name = s.Output(asg)
+		s.Check("replicas, and where it may run", autoscalerPinning, "1 true")
+		s.Contains("what it scales", autoscalerCommand, `"--nodes=0:2:`+name+`"`)
+		s.Lacks("discovery", autoscalerCommand, "node-group-auto-discovery")
+		s.Contains("the other arguments are as they were", autoscalerCommand,
+			`"./cluster-autoscaler","--v=4","--stderrthreshold=info","--cloud-provider=aws","--skip-nodes-with-local-storage=false",`+
+				`"--expander=least-waste"`)
+	})
 
-	t.Chapter("Other limits")
-	t.Type(update + "--scaling-config minSize=0,desiredSize=0,maxSize=5")
-	t.Until("the group", active, "ACTIVE", time.Minute)
-	repair(t)
-	t.Contains("what it scales", command, `"--nodes=0:5:`+name+`"`)
-	unchanged(t)
+	s.Chapter("Other limits", func() {
+		s.Type(update + "--scaling-config minSize=0,desiredSize=0,maxSize=5")
+		s.Until("the group", active, "ACTIVE", time.Minute)
+		s.FullPass()
+		s.Contains("what it scales", autoscalerCommand, `"--nodes=0:5:`+name+`"`)
+		unchanged(s)
+	})
 
-	t.Chapter("Off, and on again, with that group")
-	off(t)
-	t.Check("Cluster Autoscaler is as it was, byte for byte", autoscaler, before)
-	on(t)
-	t.Check("replicas, and where it may run", autoscalerPinning, "1 true")
-	t.Contains("what it scales", command, `"--nodes=0:5:`+name+`"`)
+	s.Chapter("Off, and on again, with that group", func() {
+		off(s)
+		s.Check("Cluster Autoscaler is as it was, byte for byte", autoscaler, autoscalerBefore)
+		on(s)
+		s.Check("replicas, and where it may run", autoscalerPinning, "1 true")
+		s.Contains("what it scales", autoscalerCommand, `"--nodes=0:5:`+name+`"`)
+	})
 
-	t.Chapter("Without the group")
-	t.Type("aws eks delete-nodegroup --cluster-name demo --nodegroup-name batch --query nodegroup.status --output text")
-	t.Until("node groups", groups, "build system", 2*time.Minute)
-	repair(t)
-	t.Check("replicas", scale("kube-system/cluster-autoscaler"), "0")
+	s.Chapter("Without the group", func() {
+		s.Type("aws eks delete-nodegroup --cluster-name demo --nodegroup-name batch --query nodegroup.status --output text")
+		s.Until("node groups", groups, "build system", 2*time.Minute)
+		s.FullPass()
+		s.Check("replicas", scale("kube-system/cluster-autoscaler"), "0")
+	})
 
-	t.Chapter("Without a pool for builds, and with it again")
-	t.Type(put + "build_node_enabled --value false")
-	t.Type("sawhorse watch demo")
-	t.Check("build group (min, desired, max)", buildGroup, "1 1 3")
-	t.Contains("the status says why", status, "Node group build had been brought to zero")
-	t.Check("NodePool build", "kubectl get nodepool build -o name --ignore-not-found", "")
-	t.Check("replicas, and where it may run", autoscalerPinning, "1 true")
-	t.Contains("what it scales", command, `"--nodes=1:3:`+t.Ask(strings.ReplaceAll(asg, "batch", "build"))+`"`)
-	unchanged(t)
-	t.Contains("but that the group has nodes", status, "build node groups with nodes and no pool to replace them: build")
-	t.Type(buildPool)
-	t.Type("sawhorse watch demo")
-	t.Check("build group (min, desired, max)", buildGroup, "0 0 3")
-	t.Check("replicas", scale("kube-system/cluster-autoscaler"), "0")
+	s.Chapter("Without a pool for builds, and with it again", func() {
+		s.Reconciled(s.Put("build_node_enabled", "false"))
+		s.Check("build group (min, desired, max)", buildGroup, "1 1 3")
+		s.Says("Node group build had been brought to zero")
+		s.Check("NodePool build", "kubectl get nodepool build -o name --ignore-not-found", "")
+		s.Check("replicas, and where it may run", autoscalerPinning, "1 true")
+		s.Contains("what it scales", autoscalerCommand, `"--nodes=1:3:`+s.Output(strings.ReplaceAll(asg, "batch", "build"))+`"`)
+		unchanged(s)
+		s.Says("build node groups with nodes and no pool to replace them: build")
+		s.Reconciled(s.Put("build_node_enabled", "true"))
+		s.Check("build group (min, desired, max)", buildGroup, "0 0 3")
+		s.Check("replicas", scale("kube-system/cluster-autoscaler"), "0")
+	})
 
-	t.Chapter("Two of them")
-	t.Type(renamed("scaler"))
-	t.Check("request", fullPass, "0")
-	t.Until("status", state, "Rejected", time.Minute)
-	t.Until("the pass has ended", running, "0", time.Minute)
-	t.Contains("it names both", status, "kube-system/cluster-autoscaler, shop/scaler")
-	t.Check("the second one's replicas", scale("shop/scaler"), "1")
+	s.Chapter("Two of them", func() {
+		s.Type(renamed("scaler"))
+		s.Request("full")
+		s.Rejected("kube-system/cluster-autoscaler, shop/scaler")
+		s.Check("the second one's replicas", scale("shop/scaler"), "1")
+	})
 
-	t.Chapter("Off while there are two: what was handed over comes back")
-	off(t)
-	t.Check("Cluster Autoscaler is as it was, byte for byte", autoscaler, before)
+	s.Chapter("Off while there are two: what was handed over comes back", func() {
+		off(s)
+		s.Check("Cluster Autoscaler is as it was, byte for byte", autoscaler, autoscalerBefore)
+	})
 
-	t.Chapter("Another name")
-	saved := t.Ask("kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec}'")
-	t.Type("kubectl -n kube-system delete deployment cluster-autoscaler")
-	on(t)
-	t.Check("it is found by its image", scale("shop/scaler"), "0")
-	off(t)
-	t.Check("and comes back", scale("shop/scaler"), "1")
+	saved := ""
+	s.Chapter("Another name", func() {
+		saved = s.Output("kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec}'")
+		s.Type("kubectl -n kube-system delete deployment cluster-autoscaler")
+		on(s)
+		s.Check("it is found by its image", scale("shop/scaler"), "0")
+		off(s)
+		s.Check("and comes back", scale("shop/scaler"), "1")
+	})
 
-	t.Chapter("None")
-	t.Type("kubectl -n shop delete deployment scaler")
-	on(t)
-	t.Contains("the status says so", status, "No Cluster Autoscaler was found")
-	for _, limit := range []string{"200", "unset"} {
-		t.Type(put + "karpenter_cpu_limit --type String --value " + limit)
-		t.Type("sawhorse watch demo")
-		t.Contains("and goes on saying so", status, "No Cluster Autoscaler was found")
-	}
-	t.Type(`kubectl apply -f - <<'EOF'
+	s.Chapter("None", func() {
+		s.Type("kubectl -n shop delete deployment scaler")
+		on(s)
+		s.Says("No Cluster Autoscaler was found")
+		for _, limit := range []string{"200", "unset"} {
+			s.Reconciled(s.Put("karpenter_cpu_limit", limit))
+			s.Says("No Cluster Autoscaler was found")
+		}
+		s.Type(`kubectl apply -f - <<'EOF'
 {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "cluster-autoscaler", "namespace": "kube-system",
  "labels": {"app": "cluster-autoscaler"}}, "spec": ` + saved + `}
 EOF`)
-	repair(t)
-	t.Check("one that comes later is handed over too", scale("kube-system/cluster-autoscaler"), "0")
-	t.Check("and the status says it no more", status+" | grep -c 'No Cluster Autoscaler' || true", "0")
+		s.FullPass()
+		s.Check("one that comes later is handed over too", scale("kube-system/cluster-autoscaler"), "0")
+		s.Omits("No Cluster Autoscaler")
+	})
 }
 
 // scale returns the command that prints a Deployment's replicas.

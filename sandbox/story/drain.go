@@ -2,7 +2,6 @@ package story
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/timeline"
@@ -39,64 +38,69 @@ EOF`
 // DrainOff turns Karpenter off while its nodes run pods that cannot be drained: one has a PodDisruptionBudget that
 // never allows an eviction, one has the do-not-disrupt annotation, and one takes ten minutes to end. The pass waits for
 // the drain window and no longer.
-func DrainOff(t *Teller) {
-	const (
-		deadlines = `kubectl get nodeclaims ` +
-			`-o jsonpath='{range .items[*]}{.metadata.annotations.karpenter\.sh/nodeclaim-termination-timestamp}{"\n"}{end}' ` +
-			`| sort | tail -1`
-		grace = 2 * time.Minute
-	)
-	autoscalerBefore := asBefore(t)
+func DrainOff(s *Script) {
+	const grace = 2 * time.Minute
 	stuck := []app{guarded, pinning, slow}
 	hard := append(stuck, plain)
 
-	t.Chapter("Nodes with pods that nothing moves")
-	single.start(t)
-	t.Type(noEviction)
-	for _, a := range hard {
-		a.start(t)
-		t.Check("the NodePool of its node", a.where(), "workload")
-	}
-	single.end(t)
-	claimed := map[string]string{} // app to the NodeClaim of its pod's node
-	pod := map[string]string{}
-	for _, a := range stuck {
-		pod[a.name] = t.Ask(a.pod())
-		claimed[a.name] = t.Ask(`kubectl get nodeclaims ` +
-			`-o jsonpath='{range .items[*]}{.status.nodeName} {.metadata.name}{"\n"}{end}' | grep "^$(` + a.node() + `) " | cut -d' ' -f2`)
-	}
+	claimed, pod := map[string]string{}, map[string]string{} // by app: the NodeClaim of its pod's node, and the pod
+	s.Chapter("Nodes with pods that nothing moves", func() {
+		single.start(s)
+		s.Type(noEviction)
+		for _, a := range hard {
+			a.start(s)
+			s.Check("the NodePool of its node", a.where(), "workload")
+		}
+		single.end(s)
+		for _, a := range stuck {
+			pod[a.name] = s.Output(a.pod())
+			node := s.Output(a.node())
+			for _, claim := range nodeClaims(s).Items {
+				if claim.Status.NodeName == node {
+					claimed[a.name] = claim.Metadata.Name
+				}
+			}
+		}
+	})
 
-	t.Chapter("Off, all the same")
-	began := time.Now()
-	t.Type(turnOff)
-	t.Until("NodePool workload", "kubectl get nodepools -o name", "", 2*time.Minute)
-	end, err := time.Parse(time.RFC3339, t.Ask(deadlines))
-	if err != nil {
-		t.fail("the NodeClaims have no deadline: %v", err)
-		end = time.Now()
+	s.Chapter("Off, all the same", func() {
+		began := time.Now()
+		s.Put("karpenter_enabled", "false")
+		s.Until("NodePool workload", "kubectl get nodepools -o name", "", 2*time.Minute)
+		end := drainDeadline(s)
+		s.Say("The NodeClaims may drain until %s, %.0f s from now.", timeline.Clock(end), time.Until(end).Seconds())
+		s.Until("the ordinary pod runs elsewhere", plain.where(), "<none>", time.Minute)
+		s.wait(time.Until(end) - 5*time.Second)
+		for _, a := range stuck {
+			s.Check("until then the drain respects it", "kubectl -n shop get pod "+pod[a.name]+" -o jsonpath='{.status.phase}'", "Running")
+		}
+		s.Reconciled()
+		took := time.Since(began)
+		s.Note("off, with a drain window of "+end.Sub(began).Round(time.Second).String(), took)
+		if limit := end.Sub(began) + grace; took > limit {
+			s.fail("off took %s, which is more than the window and two minutes, %s", took, limit)
+		}
+		s.Contains("the NodeClaim of the slow pod's node", "echo "+claimed[slow.name], "workload-")
+		s.Says(claimed[slow.name])
+		withoutKarpenter(s)
+		for _, a := range hard {
+			s.Until(fmt.Sprintf("pods of %s that run", a.name), a.runs(), "1", time.Minute)
+			a.end(s)
+		}
+		s.Type("kubectl -n shop delete poddisruptionbudget guarded")
+	})
+}
+
+// drainDeadline returns the latest time until which a NodeClaim may drain.
+func drainDeadline(s *Script) (latest time.Time) {
+	for _, claim := range nodeClaims(s).Items {
+		end, err := time.Parse(time.RFC3339, claim.Metadata.Annotations["karpenter.sh/nodeclaim-termination-timestamp"])
+		if err == nil && end.After(latest) {
+			latest = end
+		}
 	}
-	t.Say("The NodeClaims may drain until %s, %.0f s from now.", timeline.Clock(end), time.Until(end).Seconds())
-	t.Until("the ordinary pod runs elsewhere", plain.where(), "<none>", time.Minute)
-	t.wait(time.Until(end) - 5*time.Second)
-	for _, a := range stuck {
-		t.Check("until then the drain respects it", "kubectl -n shop get pod "+pod[a.name]+" -o jsonpath='{.status.phase}'", "Running")
+	if latest.IsZero() {
+		s.fail("wanted a deadline of a NodeClaim, got none")
 	}
-	t.Type("sawhorse watch demo")
-	took := time.Since(began)
-	t.Note("off, with a drain window of "+end.Sub(began).Round(time.Second).String(), took)
-	if limit := end.Sub(began) + grace; took > limit {
-		t.fail("off took %s, which is more than the window and two minutes, %s", took, limit)
-	}
-	t.Check("status", state, "Reconciled")
-	if claim := claimed[slow.name]; !strings.HasPrefix(claim, "workload-") {
-		t.fail("the node of %s has the NodeClaim %q", slow.name, claim)
-	} else {
-		t.Contains("the report names the NodeClaim that outlasted its deadline", status, claim)
-	}
-	withoutKarpenter(t, autoscalerBefore)
-	for _, a := range hard {
-		t.Until(fmt.Sprintf("pods of %s that run", a.name), a.runs(), "1", time.Minute)
-		a.end(t)
-	}
-	t.Type("kubectl -n shop delete poddisruptionbudget guarded")
+	return latest
 }

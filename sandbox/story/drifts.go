@@ -1,11 +1,11 @@
 package story
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -27,10 +27,6 @@ const (
 	group  = `aws ec2 describe-security-groups --filters Name=group-name,Values=demo-node --query 'SecurityGroups[0].GroupId' --output text`
 	image  = "aws ssm get-parameter --query Parameter.Value --output text --name /aws/service/eks/optimized-ami/" +
 		"$(aws eks describe-cluster --name demo --query cluster.version --output text)/amazon-linux-2023/%s/standard/recommended/image_id"
-	// drifted prints what Karpenter does to each node of the pool.
-	drifted = `kubectl get nodeclaims -l karpenter.sh/nodepool=workload -o json | python3 -c 'import json,sys
-def reason(claim): return "".join(c["reason"] for c in claim["status"]["conditions"] if c["type"] == "Drifted" and c["status"] == "True")
-print(*sorted(c["metadata"]["labels"]["kubernetes.io/arch"] + ":" + reason(c) for c in json.load(sys.stdin)["items"]))'`
 )
 
 func unmoved(what string, set map[string]string) drift {
@@ -51,7 +47,7 @@ func one(name, value string) map[string]string { return map[string]string{name: 
 func overriding(config string) map[string]string { return one("karpenter_config", config) }
 
 // drifts returns one change for each kind of field.
-func drifts(t *Teller) []drift {
+func drifts(s *Script) []drift {
 	const (
 		zone = `{"nodePool":{"template":{"spec":{"requirements":[{"key":"karpenter.sh/capacity-type","operator":"In",` +
 			`"values":["on-demand"]},` +
@@ -60,7 +56,7 @@ func drifts(t *Teller) []drift {
 		reservations = `{"ec2NodeClass":{"capacityReservationSelectorTerms":[{"tags":{"team":"none"}}]}}`
 		images       = `{"ec2NodeClass":{"amiFamily":"AL2023","amiSelectorTerms":[{"id":"%s"}]}}`
 	)
-	intel, graviton := t.Ask(fmt.Sprintf(image, "x86_64")), t.Ask(fmt.Sprintf(image, "arm64"))
+	intel, graviton := s.Output(fmt.Sprintf(image, "x86_64")), s.Output(fmt.Sprintf(image, "arm64"))
 	return []drift{
 		unmoved("a limit", one("karpenter_cpu_limit", "500")),
 		unmoved("consolidation", one("karpenter_consolidate_after", "45s")),
@@ -87,57 +83,70 @@ func drifts(t *Teller) []drift {
 		{"the AMI of one architecture", overriding(fmt.Sprintf(images, intel)),
 			"Karpenter replaces 1 of its 3 nodes (AMIDrift), as its disruption budget allows", "amd64: amd64: arm64:AMIDrift"},
 		maybe("the AMIs that there are", "AMIDrift", overriding(fmt.Sprintf(images, intel+`"},{"id":"`+graviton))),
-		maybe("one subnet of several", "SubnetDrift", one("subnet_ids", t.Ask(subnet))),
-		maybe("one security group of two", "SecurityGroupDrift", one("security_group_ids", t.Ask(group))),
+		maybe("one subnet of several", "SubnetDrift", one("subnet_ids", s.Output(subnet))),
+		maybe("one security group of two", "SecurityGroupDrift", one("security_group_ids", s.Output(group))),
 	}
 }
 
 // Drifts makes one change of each kind of field in turn, and compares the predicted effect on the nodes with what
 // Karpenter does to each of them.
-func Drifts(t *Teller) {
+func Drifts(s *Script) {
 	base := map[string]string{"karpenter_arch": "amd64,arm64", "karpenter_disruption_budget_nodes": "0"}
 	amd, arm := onNodesOf("amd64", 2), onNodesOf("arm64", 1)
 
-	t.Chapter("Two nodes of one architecture, one of another; none is disrupted")
-	request(t, encoded(map[string]any{"rack": "demo", "set": base}))
-	t.Until("the budget", "kubectl get nodepool workload -o jsonpath='{.spec.disruption.budgets[0].nodes}'", "0", time.Minute)
-	t.Until("the pass has ended", running, "0", time.Minute)
-	amd.start(t)
-	arm.start(t)
-	t.Type("kubectl wait nodeclaims -l karpenter.sh/nodepool=workload --for=condition=Initialized --timeout=60s")
-	t.Check("drifted", drifted, stay)
+	s.Chapter("Two nodes of one architecture, one of another; none is disrupted", func() {
+		s.Reconciled(s.Change(base))
+		amd.start(s)
+		arm.start(s)
+		s.Type("kubectl wait nodeclaims -l karpenter.sh/nodepool=workload --for=condition=Initialized --timeout=60s")
+		s.Equal("drifted", driftsOf(s), stay)
+	})
 
-	for _, d := range drifts(t) {
-		t.Chapter(strings.ToUpper(d.what[:1]) + d.what[1:])
-		t.Contains("sawhorse plan", planOf(t, d.set), d.said)
-		paused := maps.Clone(d.set)
-		paused["paused"] = "true"
-		request(t, encoded(map[string]any{"rack": "demo", "set": paused}))
-		t.Until("status", state, "Paused", time.Minute)
-		t.Until("the pass has ended", running, "0", time.Minute)
-		t.Contains("the pass that changes nothing yet", status, d.said)
-		t.Type(put + "paused --value unset --query Version")
-		t.Until("status", state, "Reconciled", 2*time.Minute)
-		t.Until("the pass has ended", running, "0", time.Minute)
-		t.wait(10 * time.Second) // time for Karpenter to examine a node that is to stay
-		matches := drifted + ` | grep -Ecx '` + d.did + `'`
-		t.Until("Karpenter: "+d.did, matches, "1", 6*time.Minute) // Karpenter reads subnets and groups every few minutes
-		request(t, back(base, d.set))
-		t.Until("and back", drifted, stay, 6*time.Minute)
-		t.Until("the pass has ended", running, "0", time.Minute)
+	for _, d := range drifts(s) {
+		s.Chapter(strings.ToUpper(d.what[:1])+d.what[1:], func() {
+			s.Contains("sawhorse plan", planOf(s, d.set), d.said)
+			paused := maps.Clone(d.set)
+			paused["paused"] = "true"
+			s.Change(paused)
+			s.Paused()
+			s.Says(d.said)
+			s.Unset("paused")
+			s.Reconciled()
+			s.wait(10 * time.Second) // Karpenter does not report that it has examined a node that is to stay
+			wanted := regexp.MustCompile("^(" + d.did + ")$")
+			s.Await("Karpenter: "+d.did, func() string { // it reads subnets and groups every few minutes
+				got := driftsOf(s)
+				if wanted.MatchString(got) {
+					return ""
+				}
+				return got
+			}, "", 6*time.Minute)
+			revert(s, base, d.set)
+			s.Await("and back", func() string { return driftsOf(s) }, stay, 6*time.Minute)
+		})
 	}
 
-	t.Chapter("Back to the defaults")
-	amd.end(t)
-	arm.end(t)
-	request(t, `{"rack":"demo","unset":["karpenter_arch","karpenter_disruption_budget_nodes"]}`)
-	t.Until("nodes of NodePools", nodes, "", 3*time.Minute)
-	t.Until("the pass has ended", running, "0", time.Minute)
-	t.Check("status", state, "Reconciled")
+	s.Chapter("Back to the defaults", func() {
+		amd.end(s)
+		arm.end(s)
+		s.Reconciled(s.Change(nil, "karpenter_arch", "karpenter_disruption_budget_nodes"))
+		s.Until("nodes of NodePools", nodes, "", 3*time.Minute)
+	})
 }
 
-// back returns the request that reverts a change to the script's own settings.
-func back(base, set map[string]string) string {
+// driftsOf returns what Karpenter does to each node of the pool workload: its architecture, and the reason of its
+// condition Drifted.
+func driftsOf(s *Script) string {
+	var all []string
+	for _, claim := range nodeClaims(s, "-l karpenter.sh/nodepool=workload").Items {
+		all = append(all, claim.Metadata.Labels["kubernetes.io/arch"]+":"+claim.drifted())
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+// revert reverts a change to the script's own settings.
+func revert(s *Script, base, set map[string]string) {
 	again, unset := map[string]string{}, []string{}
 	for name := range set {
 		if value, ours := base[name]; ours {
@@ -146,28 +155,20 @@ func back(base, set map[string]string) string {
 			unset = append(unset, name)
 		}
 	}
-	return encoded(map[string]any{"rack": "demo", "set": again, "unset": unset})
+	s.Reconciled(s.Change(again, unset...))
 }
 
-// planOf returns the output of `sawhorse plan` for a change of the rack's parameters, with the existing NodeClaims.
-func planOf(t *Teller, set map[string]string) string {
-	const written = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'Parameters[].[Name,Value]' --output json"
-	var parameters [][2]string
-	var claims struct {
-		Items []json.RawMessage `json:"items"`
-	}
-	err := json.Unmarshal([]byte(t.Ask(written)), &parameters)
-	if err := errors.Join(err, json.Unmarshal([]byte(t.Ask("kubectl get nodeclaims -o json")), &claims)); err != nil {
-		t.fail("parameters and NodeClaims: %v", err)
-	}
+// planOf returns the command `sawhorse plan` for a change of the rack's parameters, with the existing NodeClaims.
+func planOf(s *Script, set map[string]string) string {
 	previous := map[string]string{}
-	for _, p := range parameters {
+	for _, p := range JSON[[][2]string](s, "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params "+
+		"--query 'Parameters[].[Name,Value]' --output json") {
 		previous[path.Base(p[0])] = p[1]
 	}
 	params := maps.Clone(previous)
 	maps.Copy(params, set)
-	observed := map[string]any{"nodeclaims": claims.Items}
-	input := encoded(map[string]any{"rack": "demo", "previous": previous, "params": params, "observed": observed})
+	observed := object{"nodeclaims": JSON[list[any]](s, "kubectl get nodeclaims -o json").Items}
+	input := encoded(object{"rack": "demo", "previous": previous, "params": params, "observed": observed})
 	return "sawhorse plan - <<'EOF'\n" + input + "\nEOF"
 }
 

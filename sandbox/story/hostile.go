@@ -1,276 +1,279 @@
 package story
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/functionlog"
 )
 
 // Hostile puts events on the buses that name no rack, or that try to reach another rack: by path tricks,
 // wildcards, length, types and letters, with a forged source, on the wrong bus. None of them leaves anything
 // behind, and no pass fails.
-func Hostile(t *Teller) {
+func Hostile(s *Script) {
 	const (
-		racks = `aws dynamodb scan --table-name ` + table +
-			` --projection-expression pk --query 'Items[].pk.S' --output text | tr '\t' '\n' | sed 's/^[a-z]*#//' | sort -u | paste -sd' '`
 		written = "aws ssm get-parameters-by-path --path /sawhorse --recursive " +
-			"--query 'sort_by(Parameters,&Name)[?!ends_with(Name,`/status`)].[Name,Version]' --output text | md5sum"
+			"--query 'sort_by(Parameters,&Name)[?!ends_with(Name,`/status`)].[Name,Version]' --output text"
 		failed = "aws stepfunctions list-executions --state-machine-arn " + machine +
-			" --status-filter FAILED --query 'length(executions)' --output text"
+			" --status-filter FAILED --query 'length(executions)' --output json"
 	)
-	before := []string{t.Ask(racks), t.Ask(written), t.Ask(failed)}
-	began := t.Ask(executions)
+	racks, parameters, failures := racksInTable(s), s.Output(written), s.Output(failed)
 
-	t.Chapter("Events that name no rack")
-	strange := []any{
-		"", "../demo", "demo/../prod", "/sawhorse/racks/demo", "*", "demo*", "Demo", "démo", "demo\u0000", "demo\n", "-demo", "demo-",
-		strings.Repeat("a", 10_000), 7, true, nil, []string{"demo"}, map[string]string{"rack": "demo"},
+	s.Chapter("Events that name no rack", func() {
+		strange := []any{
+			"", "../demo", "demo/../prod", "/sawhorse/racks/demo", "*", "demo*", "Demo", "démo", "demo\u0000", "demo\n", "-demo", "demo-",
+			strings.Repeat("a", 10_000), 7, true, nil, []string{"demo"}, object{"rack": "demo"},
+		}
+		var requests, changes []object
+		for _, name := range strange {
+			requests = append(requests, object{"rack": name, "full": true, "force": "yes"})
+			changes = append(changes, object{"rack": name, "set": object{"karpenter_enabled": "false"}})
+		}
+		s.Say("%d events, from \"../demo\" to one of 10,000 letters.", 2*len(strange))
+		began := time.Now()
+		s.answered(slices.Concat(s.putEvents("sawhorse", "operator", reconcileRequested, requests...),
+			s.putEvents("sawhorse", "operator", changeRequested, changes...)))
+		s.Equal("executions", s.executions(began), 2*len(strange))
+	})
+
+	s.Chapter("Events on the wrong bus, and of the wrong source", func() {
+		began := time.Now()
+		write := object{"name": "/sawhorse/racks/demo/params/paused", "operation": "Update"}
+		s.putEvents("default", "operator", reconcileRequested, object{"rack": "demo"})
+		s.putEvents("default", "operator", "Parameter Store Change", write)
+		s.putEvents("sawhorse", "operator", "Parameter Store Change", write)
+		s.putEvents("sawhorse", "operator", "Rack Something Requested", object{"name": "demo"})
+		s.Equal("executions that they have started", s.executions(began), 0)
+	})
+	onTheDefaultBus(s)
+
+	s.Chapter("An event that Sawhorse does not take", func() {
+		began := time.Now()
+		s.answered(s.putEvents("sawhorse", "operator", "Rack Something Requested", object{"rack": "demo", "full": true, "force": true}))
+		s.Equal("executions: one that answers it, and none that answers the answer", s.executions(began), 1)
+	})
+
+	s.Chapter("A change request that reaches for other names", func() {
+		set := map[string]string{"../../prod/params/paused": "true", "/etc/passwd": "x", "karpenter_cpu_limit": "7; rm -rf /"}
+		w := s.Change(set, "*")
+		s.Served()
+		s.Check("the request", recorded(w), "refused")
+	})
+
+	s.Chapter("What is left of it", func() {
+		s.Equal("racks in the table", racksInTable(s), racks)
+		s.Check("parameters under /sawhorse, but for the status", written, parameters)
+		s.Check("passes that failed", failed, failures)
+	})
+	unknownRacks(s)
+	s.Check("parameters under /sawhorse, but for the status", written, parameters)
+	s.State("Reconciled")
+}
+
+// answered waits until the executions of events that name no rack have ended.
+func (s *Script) answered(writes []Write) {
+	for i := range writes {
+		writes[i].Rack = ""
 	}
-	var reconcile, change []any
-	for _, name := range strange {
-		reconcile = append(reconcile, map[string]any{"rack": name, "full": true, "force": "yes"})
-		change = append(change, map[string]any{"rack": name, "set": map[string]string{"karpenter_enabled": "false"}})
+	s.Served(writes...)
+}
+
+// racksInTable returns the names of which the table has records.
+func racksInTable(s *Script) string {
+	found := map[string]bool{}
+	keys := JSON[[]string](s, "aws dynamodb scan --projection-expression pk --query 'Items[].pk.S' --output json --table-name "+table)
+	for _, key := range keys {
+		_, name, _ := strings.Cut(key, "#")
+		found[name] = true
 	}
-	putEvents(t, "sawhorse", "Rack Reconcile Requested", reconcile...)
-	putEvents(t, "sawhorse", "Rack Parameters Change Requested", change...)
-	t.Say("%d events, from \"../demo\" to one of 10,000 letters.", 2*len(strange))
-	t.Until("executions that they have started", "echo $(( $("+executions+") - "+began+" ))", fmt.Sprint(2*len(strange)), time.Minute)
-	t.Until("of which still run", running, "0", time.Minute)
-
-	t.Chapter("Events on the wrong bus, and of the wrong source")
-	began = t.Ask(executions)
-	write := map[string]any{"name": "/sawhorse/racks/demo/params/paused", "operation": "Update"}
-	putEvents(t, "default", "Rack Reconcile Requested", map[string]any{"rack": "demo"})
-	putEvents(t, "default", "Parameter Store Change", write)
-	putEvents(t, "sawhorse", "Parameter Store Change", write)
-	putEvents(t, "sawhorse", "Rack Something Requested", map[string]any{"name": "demo"})
-	t.wait(2 * time.Second) // no execution is expected
-	t.Check("executions that they have started", "echo $(( $("+executions+") - "+began+" ))", "0")
-	onTheDefaultBus(t)
-	began = t.Ask(executions)
-
-	t.Chapter("An event that Sawhorse does not take")
-	putEvents(t, "sawhorse", "Rack Something Requested", map[string]any{"rack": "demo", "full": true, "force": true})
-	t.Until("executions that answer it", "echo $(( $("+executions+") - "+began+" ))", "1", time.Minute)
-	t.wait(2 * time.Second)
-	t.Check("and none that answers the answer", "echo $(( $("+executions+") - "+began+" ))", "1")
-
-	t.Chapter("A change request that reaches for other names")
-	id := request(t,
-		`{"rack":"demo","set":{"../../prod/params/paused":"true","/etc/passwd":"x","karpenter_cpu_limit":"7; rm -rf /"},"unset":["*"]}`)
-	t.Until("the request", recorded(id), "refused", time.Minute)
-	t.Until("of which still run", running, "0", time.Minute)
-
-	t.Chapter("What is left of it")
-	t.Check("racks in the table", racks, before[0])
-	t.Check("parameters under /sawhorse, but for the status", written, before[1])
-	t.Check("passes that failed", failed, before[2])
-	unknownRacks(t)
-	t.Check("parameters under /sawhorse, but for the status", written, before[1])
-	t.Check("status", state, "Reconciled")
+	return joined(found)
 }
 
 // onTheDefaultBus puts events that look like Sawhorse's own, or like those of AWS that it takes, on the bus on which
 // anybody in the account may put events. None starts, reports or forges anything.
-func onTheDefaultBus(t *Teller) {
-	const written = status + " | md5sum"
-	t.Chapter("Events on the default bus, with Sawhorse's own source")
-	began, before := t.Ask(executions), t.Ask(written)
-	rack := map[string]any{"rack": "demo", "full": true, "force": true}
-	write := map[string]any{"name": "/sawhorse/racks/demo/params/paused", "operation": "Update"}
-	ended := map[string]any{"executionArn": "arn:aws:states:us-east-1:000000000000:execution:Sawhorse-reconcile:forged",
-		"stateMachineArn": t.Ask("echo " + machine), "status": "ABORTED", "input": encoded(map[string]any{"detail": rack})}
-	for kind, detail := range map[string]map[string]any{
-		"Rack Reconcile Requested": rack, "Rack Parameters Change Requested": {"rack": "demo", "set": map[string]string{"paused": "true"}},
-		"Rack Something Requested": rack, "Rack Reconciled": rack, "Rack Rejected": rack, "Scheduled Resync": rack,
-		"Parameter Store Change": write, "Step Functions Execution Status Change": ended,
-	} {
-		putEventsOf(t, "sawhorse", "default", kind, detail)
-	}
-	for source, detail := range map[string]map[string]any{"aws.ssm": write, "aws.states": ended} {
-		entry := []map[string]string{{"Source": source, "DetailType": "x", "Detail": encoded(detail)}}
-		t.Check("AWS's answer to the source "+source,
-			"aws events put-events --query 'Entries[0].ErrorCode' --output text --entries '"+encoded(entry)+"'",
-			"NotAuthorizedForSourceException")
-	}
-	t.wait(3 * time.Second) // nothing is expected
-	t.Check("executions that they have started", "echo $(( $("+executions+") - "+began+" ))", "0")
-	t.Check("the status", written, before)
+func onTheDefaultBus(s *Script) {
+	s.Chapter("Events on the default bus, with Sawhorse's own source", func() {
+		began, before := time.Now(), s.Status().text
+		rack := object{"rack": "demo", "full": true, "force": true}
+		write := object{"name": "/sawhorse/racks/demo/params/paused", "operation": "Update"}
+		ended := object{"executionArn": "arn:aws:states:us-east-1:000000000000:execution:Sawhorse-reconcile:forged",
+			"stateMachineArn": s.Output("echo " + machine), "status": "ABORTED", "input": encoded(object{"detail": rack})}
+		for kind, detail := range map[string]object{
+			reconcileRequested: rack, changeRequested: {"rack": "demo", "set": object{"paused": "true"}},
+			"Rack Something Requested": rack, "Rack Reconciled": rack, "Rack Rejected": rack, "Scheduled Resync": rack,
+			"Parameter Store Change": write, "Step Functions Execution Status Change": ended,
+		} {
+			s.putEvents("default", "sawhorse", kind, detail)
+		}
+		for source, detail := range map[string]object{"aws.ssm": write, "aws.states": ended} {
+			entry := []object{{"Source": source, "DetailType": "x", "Detail": encoded(detail)}}
+			s.Check("AWS's answer to the source "+source, "aws events put-events --query 'Entries[0].ErrorCode' --output text --entries "+
+				argument(entry), "NotAuthorizedForSourceException")
+		}
+		s.Equal("executions that they have started", s.executions(began), 0)
+		s.Equal("the status", s.Status().text, before)
+	})
 }
 
 // unknownRacks sends many events with valid names of racks that do not exist. It then makes their passes fail, and then
 // creates racks and deletes them at once.
-func unknownRacks(t *Teller) {
-	const (
-		each  = 12
-		items = `aws dynamodb scan --table-name ` + table +
-			` --filter-expression 'contains(pk, :name) OR contains(sk, :name)' --expression-attribute-values '{":name":{"S":"%s"}}'` +
-			` --query 'Items[?%s].[pk.S,sk.S]' --output text`
-		parameters = `aws ssm get-parameters-by-path --path /sawhorse/racks --recursive ` +
-			`--query "Parameters[?contains(Name,'/flood-')].Name" --output text`
-		// CloudWatch creates a metric for each log line that has the dimension.
-		metrics = `for name in validate audit dryrun report resync; do aws logs filter-log-events --log-group-name /aws/lambda/Sawhorse-$name` +
-			` --query "events[?contains(message,'flood-')&&contains(message,'[[\"Rack\"]')].eventId" --output text; done | tr -d '\n'`
-		// With text output the CLI would print one count for each page, so the output is JSON.
-		all = "aws stepfunctions list-executions --state-machine-arn " + machine + " --query 'length(executions)' --output json"
-	)
-	nothing := func() {
-		t.Until("passes that still run", running, "0", 3*time.Minute)
-		t.Check("what is in the table for more than minutes",
-			fmt.Sprintf(items, "flood-", fmt.Sprintf("!ttl || to_number(ttl.N) > `%d`", time.Now().Add(10*time.Minute).Unix())), "")
-		t.Check("parameters", parameters, "")
-		t.Check("metrics with their names", metrics, "")
+func unknownRacks(s *Script) {
+	const each = 12
+	nothingLeft := func(prefix string, soon time.Duration) {
+		s.Equal("records that do not expire soon", recordsFor(s, prefix, soon), "[]")
+		s.Check("parameters", "aws ssm get-parameters-by-path --path /sawhorse/racks --recursive "+
+			`--query "Parameters[?contains(Name,'/`+prefix+`')].Name" --output text`, "")
 	}
-	t.Chapter("A flood of racks that there are not")
-	var requests, changes []any
+	var requests, changes []object
 	for i := range each {
 		name := fmt.Sprintf("flood-%02d", i)
-		requests = append(requests, map[string]any{"rack": name}, map[string]any{"rack": name, "full": true},
-			map[string]any{"rack": name, "dryRun": true},
-			map[string]any{"rack": name + strings.Repeat("-long", 40)})
-		changes = append(changes, map[string]any{"rack": name, "set": map[string]string{"karpenter_auth_mode": "true"}},
-			map[string]any{"rack": name, "set": map[string]string{"x": "1"}})
+		requests = append(requests, object{"rack": name}, object{"rack": name, "full": true}, object{"rack": name, "dryRun": true},
+			object{"rack": name + strings.Repeat("-long", 40)})
+		changes = append(changes, object{"rack": name, "set": object{"karpenter_auth_mode": "true"}},
+			object{"rack": name, "set": object{"x": "1"}})
 	}
-	began := t.Ask(all)
-	putEvents(t, "sawhorse", "Rack Reconcile Requested", requests...)
-	putEvents(t, "sawhorse", "Rack Parameters Change Requested", changes...)
-	putEvents(t, "sawhorse", "Rack Something Requested", requests...)
-	count := 2*len(requests) + len(changes)
-	t.Say("%d events: change requests, dry runs, and some that Sawhorse does not take, among them.", count)
-	t.Until("all have started an execution", fmt.Sprintf("[ $(( $(%s) - %s )) -ge %d ] && echo yes || true", all, began, count),
-		"yes", time.Minute)
-	nothing()
+	s.Chapter("A flood of racks that there are not", func() {
+		s.Say("%d events: change requests, dry runs, and some that Sawhorse does not take, among them.", 2*len(requests)+len(changes))
+		s.Served(slices.Concat(s.putEvents("sawhorse", "operator", reconcileRequested, requests...),
+			s.putEvents("sawhorse", "operator", changeRequested, changes...),
+			s.putEvents("sawhorse", "operator", "Rack Something Requested", requests...))...)
+		nothingLeft("flood-", 10*time.Minute)
+		noMetrics(s, "flood-")
+	})
 
-	t.Chapter("Their passes fail")
-	refuse(t, "validate", "ssm:GetParametersByPath")
-	putEvents(t, "sawhorse", "Rack Reconcile Requested", requests[:4]...)
-	t.Until("passes that have failed", failures, "yes", time.Minute)
-	nothing()
-	allow(t, "validate")
-	t.Check("request", fullPass, "0")
+	s.Chapter("Their passes fail", func() {
+		deny(s, "validate", "ssm:GetParametersByPath")
+		defer allow(s, "validate")
+		for _, w := range s.putEvents("sawhorse", "operator", reconcileRequested, requests[0], requests[4]) {
+			s.Served(w)
+			s.Equal("the execution", s.end(s.executionOf(w)), "FAILED")
+		}
+		nothingLeft("flood-", 10*time.Minute)
+		noMetrics(s, "flood-")
+	})
 
-	t.Chapter("Racks that are taken back at once")
-	t.Type(`for n in 1 2 3; do aws ssm put-parameter --type String --name /sawhorse/racks/brief-$n/params/paused --value true ` +
-		`--query Version; aws ssm delete-parameter --name /sawhorse/racks/brief-$n/params/paused; done`)
-	t.Until("parameters of theirs", strings.ReplaceAll(parameters, "flood", "brief"), "", time.Minute)
-	t.Until("passes that still run", running, "0", time.Minute)
-	t.Until("what is in the table and does not expire", fmt.Sprintf(items, "brief-", "!ttl"), "", time.Minute)
+	s.Chapter("Racks that are taken back at once", func() {
+		for _, rack := range []string{"brief-1", "brief-2", "brief-3"} {
+			s.PutOf(rack, "paused", "true")
+			s.Delete(rack, "paused")
+		}
+		s.Served()
+		nothingLeft("brief-", 10*365*24*time.Hour) // such a rack has existed, and its records expire within weeks
+	})
 }
 
-// failures prints whether a pass of a rack that does not exist has failed.
-const failures = "[ $(aws stepfunctions list-executions --state-machine-arn " + machine +
-	` --status-filter FAILED --query 'executions[].executionArn' --output text | tr '\t' '\n' | while read -r one; ` +
-	`do aws stepfunctions describe-execution --execution-arn "$one" --query input --output text; done | grep -c flood-) -ge 1 ] ` +
-	`&& echo yes || true`
+// recordsFor returns the keys of the table's records of racks whose names begin with a text. It leaves out those that
+// expire soon.
+func recordsFor(s *Script, prefix string, soon time.Duration) (keys []string) {
+	until := time.Now().Add(soon).Unix()
+	query := fmt.Sprintf("Items[?!ttl || to_number(ttl.N) > `%d`].[pk.S,sk.S][]", until)
+	return JSON[[]string](s, "aws dynamodb scan --table-name "+table+" --filter-expression 'contains(pk, :name) OR contains(sk, :name)' "+
+		"--expression-attribute-values "+argument(object{":name": object{"S": prefix}})+" --query "+quoted(query)+" --output json")
+}
 
-// Forged uses another party's EventBridge rule to send an interruption warning for one of the rack's instances to its
-// queue. If Karpenter received it, it would drain the node and terminate the instance.
-func Forged(t *Teller) {
+// noMetrics checks that no function has logged a line of metrics with a rack's name: CloudWatch creates a metric for each
+// line that has the dimension.
+func noMetrics(s *Script, prefix string) {
+	lines, err := functionlog.Since(s.ctx, s.env, "", time.Now().Add(-time.Hour))
+	if err != nil {
+		s.fail("%v", err)
+	}
+	for _, line := range lines {
+		if strings.Contains(line.Text, prefix) && strings.Contains(line.Text, `[["Rack"]`) {
+			s.fail("function %s: wanted no metric of %s, got %s", line.Function, prefix, line.Text)
+		}
+	}
+	s.pass("no metrics of " + prefix)
+}
+
+// ForgedInterruption uses another party's EventBridge rule to send an interruption warning for one of the rack's
+// instances to its queue. If Karpenter received it, it would drain the node and terminate the instance, as it does with
+// another one after EC2's own warning, which comes later.
+func ForgedInterruption(s *Script) {
 	const (
-		url = `"$(aws sqs get-queue-url --queue-name demo-karpenter --query QueueUrl --output text)"`
-		arn = "aws sqs get-queue-attributes --queue-url " + url +
-			" --attribute-names QueueArn --query Attributes.QueueArn --output text"
+		kind    = "EC2 Spot Instance Interruption Warning"
+		arn     = "aws sqs get-queue-attributes --queue-url " + queueURL + " --attribute-names QueueArn --query Attributes.QueueArn --output text"
 		outside = " --event-bus-name outside"
 	)
-	crowd.start(t)
-	t.Type("kubectl wait nodeclaims -l karpenter.sh/nodepool=workload --for=condition=Registered --timeout=30s")
-	nodes, instance := t.Ask(claim+"'{.items[*].status.nodeName}'"), t.Ask(claim+"'{.items[0].status.providerID}' | sed 's,.*/,,'")
+	apart.start(s)
+	s.Type("kubectl wait nodeclaims -l karpenter.sh/nodepool=workload --for=condition=Registered --timeout=30s")
+	claims := nodeClaims(s, "-l karpenter.sh/nodepool=workload").Items
+	forged, interrupted := claims[0], claims[1]
 
-	t.Chapter("A rule of somebody else that sends to the rack's queue")
-	t.Type("aws events create-event-bus --name outside")
-	t.Type(`aws events put-rule --name forged --event-pattern '{"source":["outside"]}'` + outside)
-	warning := fmt.Sprintf(`{"version":"0","source":"aws.ec2","detail-type":"EC2 Spot Instance Interruption Warning",`+
-		`"detail":{"instance-id":"%s","instance-action":"terminate"}}`, instance)
-	t.Type("aws events put-targets --rule forged" +
-		outside + fmt.Sprintf(` --targets '[{"Id":"queue","Arn":%q,"Input":%q}]'`, t.Ask(arn), warning))
-	t.Type(`aws events put-events --entries '[{"EventBusName":"outside","Source":"outside","DetailType":"x","Detail":"{}"}]'`)
-	t.wait(15 * time.Second) // nothing is expected to happen
-	t.Check("nodes of the pool", claim+"'{.items[*].status.nodeName}'", nodes)
-	t.Check("those that are to go", claim+"'{.items[*].metadata.deletionTimestamp}'", "")
+	s.Chapter("A rule of somebody else that sends to the rack's queue", func() {
+		s.Type("aws events create-event-bus --name outside")
+		s.Type("aws events put-rule --name forged --event-pattern " + quoted(`{"source":["outside"]}`) + outside)
+		warning := object{"version": "0", "source": "aws.ec2", "detail-type": kind,
+			"detail": object{"instance-id": forged.instance(), "instance-action": "terminate"}}
+		s.Type("aws events put-targets --rule forged" + outside + " --targets " +
+			argument([]object{{"Id": "queue", "Arn": s.Output(arn), "Input": encoded(warning)}}))
+		s.putEvents("outside", "outside", "x", object{})
+	})
 
-	t.Type("aws events remove-targets --rule forged --ids queue" + outside)
-	t.Type("aws events delete-rule --name forged" + outside)
-	t.Type("aws events delete-event-bus --name outside")
-	crowd.end(t)
+	s.Chapter("EC2's own warning about another instance", func() {
+		interrupt(s, interrupted)
+		s.Until("the node of that instance", "kubectl get node "+interrupted.Status.NodeName+" -o name --ignore-not-found", "", 2*time.Minute)
+		for _, claim := range nodeClaims(s).Items {
+			if claim.Metadata.Name == forged.Metadata.Name && claim.Metadata.DeletionTimestamp == "" {
+				s.pass("the instance of the forged warning stays")
+				return
+			}
+		}
+		s.fail("wanted NodeClaim %s to stay", forged.Metadata.Name)
+	})
+
+	s.Type("aws events remove-targets --rule forged --ids queue" + outside)
+	s.Type("aws events delete-rule --name forged" + outside)
+	s.Type("aws events delete-event-bus --name outside")
+	apart.end(s)
 }
 
-// LyingCluster makes the API server of a rack's cluster send false answers to a function, and to the audit with which a
+// FalseAnswers makes the API server of a rack's cluster send false answers to a function, and to the audit with which a
 // full pass begins. The audit cannot see what is due, so the pass takes every step in the cluster, and soon fails at the
-// one that is lied to, with a clear error. Meanwhile nothing is deleted or written except the passes' own records, and
+// one that gets them, with a clear error. Meanwhile nothing is deleted or written except the passes' own records, and
 // the passes of another rack continue. Afterwards everything is as before.
-func LyingCluster(t *Teller) {
-	const (
-		second = " --name /sawhorse/racks/second/params/paused"
-		count  = "aws dynamodb get-item --table-name " + table +
-			` --key '{"pk":{"S":"rack#second"},"sk":{"S":"lease"}}' --query Item.served.N --output text`
-		traces  = "kubectl get nodepools,ec2nodeclasses -o jsonpath='{range .items[*]}{.metadata.name} {.metadata.generation} {end}'"
-		written = `curl -s "$AWS_ENDPOINT_URL/_sandbox/trail?since=`
-		ours    = `" | awk '$2 ~ /^Sawhorse-/ && $3 ~ /^(ec2|eks|iam|sqs)$/ { print $3 ":" $4 }' | sort -u | paste -sd' '`
-		step    = status + ` | python3 -c 'import json,sys; print(json.load(sys.stdin)["failure"]["step"].partition("/")[0])'`
-		lie     = `{"function":%q,"service":"kubernetes","action":%q,"nth":1,"seconds":300,"kind":%q}`
-	)
-	before, began := t.Ask(traces), t.Ask("date -u +%Y-%m-%dT%H:%M:%SZ")
-	t.Type("aws ssm put-parameter --type String --value false" + second)
-	passes := func(n int) {
-		t.Until(fmt.Sprintf("passes of the other rack: at least %d", n),
-			fmt.Sprintf(`[ "$(%s)" -ge %d ] 2>/dev/null && echo yes || true`, count, n), "yes", time.Minute)
-	}
-	passes(1)
-	for i, told := range []struct{ kind, function, action, sentence string }{
+func FalseAnswers(s *Script) {
+	const objects = "kubectl get nodepools,ec2nodeclasses -o jsonpath='{range .items[*]}{.metadata.name} {.metadata.generation} {end}'"
+	before, began := s.Output(objects), time.Now()
+	s.PutOf("second", "paused", "false")
+	s.Served()
+	for _, answer := range []struct {
+		kind                       fault.Kind
+		function, action, sentence string
+	}{
 		{"redirect", "autoscaler", "list deployments.apps", "API servers do not redirect"},
 		{"swarm", "nodepools", "", "has more than 200000 values"},
 		{"endless", "autoscaler", "list deployments.apps", "still names a further page"},
 		{"impostor", "autoscaler", "list deployments.apps", "Deployment/*: list: the API server answered with"},
 		{"bomb", "controller", "list secrets", "unpack to more than 32 MiB"},
 	} {
-		t.Chapter("Its API server lies: " + told.kind)
-		t.Type(faults + "PUT -d '[" + fmt.Sprintf(lie, "audit", "", told.kind) + "," +
-			fmt.Sprintf(lie, told.function, told.action, told.kind) + "]'")
-		t.Check("request", fullPass, "0")
-		putEvents(t, "sawhorse", "Rack Reconcile Requested", map[string]any{"rack": "second", "full": true})
-		passes(i + 2)
-		t.Until("the status has the sentence", status+` | grep -oF '`+told.sentence+`' | head -1`, told.sentence, 2*time.Minute)
-		t.Until("the pass has ended", running, "0", time.Minute)
-		t.Check("status", state, "Failed")
-		t.Check("the step that failed", step, told.function)
+		s.Chapter("Its API server answers falsely: "+string(answer.kind), func() {
+			faulty := func(function, action string) fault.Fault {
+				return fault.Fault{Call: fault.Call{Function: function, Service: "kubernetes", Action: action}, Nth: 1, Seconds: 300, Kind: answer.kind}
+			}
+			s.inject(faulty("audit", ""), faulty(answer.function, answer.action))
+			s.Request("full")
+			s.Event(reconcileRequested, object{"rack": "second", "full": true})
+			s.Failed(answer.sentence)
+			step, _, _ := strings.Cut(s.Status().Failure.Step, "/")
+			s.Equal("the step that failed", step, answer.function)
+		})
 	}
-	t.Type(faults + "DELETE")
+	s.inject()
 
-	t.Chapter("It lies no more")
-	t.Check("what passes have changed in AWS meanwhile", written+began+ours, "")
-	t.Check("request", fullPass, "0")
-	t.Until("status", state, "Reconciled", time.Minute)
-	t.Until("the pass has ended", running, "0", time.Minute)
-	t.Check("NodePools and EC2NodeClasses", traces, before)
-	t.Type("aws ssm delete-parameter" + second)
-}
-
-// putEvents puts an operator's events on a bus.
-func putEvents(t *Teller, bus, kind string, details ...any) {
-	putEventsOf(t, "operator", bus, kind, details...)
-}
-
-// putEventsOf puts events of a source on a bus, ten at a time, which is EventBridge's limit.
-func putEventsOf(t *Teller, source, bus, kind string, details ...any) {
-	for some := range slices.Chunk(details, 10) {
-		var entries []map[string]string
-		for _, detail := range some {
-			entries = append(entries, map[string]string{
-				"EventBusName": bus, "Source": source, "DetailType": kind, "Detail": encoded(detail),
-			})
+	s.Chapter("Its answers are true again", func() {
+		for _, call := range s.trail() {
+			words := strings.Fields(call.What) // AWS caller service action
+			if call.At.After(began) && strings.HasPrefix(words[1], "Sawhorse-") && slices.Contains([]string{"ec2", "eks", "iam", "sqs"}, words[2]) {
+				s.fail("wanted no change in AWS meanwhile, got %s", call.What)
+			}
 		}
-		if got := t.Ask("aws events put-events --query FailedEntryCount --output text --entries '" + encoded(entries) + "'"); got != "0" {
-			t.fail("put events %s: %s", kind, got)
-		}
-	}
-}
-
-func encoded(value any) string {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic(err) // plain data can always be encoded
-	}
-	return string(text)
+		s.Reconciled(s.Request("full"))
+		s.Check("NodePools and EC2NodeClasses", objects, before)
+	})
+	s.Delete("second", "paused")
+	s.Served()
 }

@@ -2,6 +2,7 @@ package story
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,69 +14,52 @@ const (
 	nodes     = "kubectl get nodes -l karpenter.sh/nodepool -o name"
 	simulated = "kubectl -n kube-system get configmaps -o name | grep kwok-aws-instances || true"
 	releases  = "kubectl -n kube-system get secrets -l owner=helm -o jsonpath='{.items[*].metadata.labels.name}'"
-	bus       = `aws events put-events --query FailedEntryCount --output text --entries `
-	fullPass  = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested",` +
-		`"Detail":"{\"rack\":\"demo\",\"full\":true}"}]'`
-	forced = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested",` +
-		`"Detail":"{\"rack\":\"demo\",\"force\":true}"}]'`
-	turnOn  = put + "karpenter_enabled --value true --type String"
-	turnOff = put + "karpenter_enabled --value false --type String"
 )
 
+// autoscalerBefore is what autoscaler prints of the cluster as it is created: Cluster Autoscaler before Karpenter.
+const autoscalerBefore = `1 ["./cluster-autoscaler","--v=4","--stderrthreshold=info","--cloud-provider=aws",` +
+	`"--skip-nodes-with-local-storage=false","--expander=least-waste",` +
+	`"--node-group-auto-discovery=asg:tag=k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/demo","--balance-similar-node-groups"]`
+
 // Off turns Karpenter off in the rack demo, unless it is off or has never been on.
-func Off(t *Teller) {
-	if t.Ask(controllerName) == "" {
-		t.hold("Karpenter is off")
+func Off(s *Script) {
+	reset(s)
+	if s.Output(controllerName) == "" {
+		s.pass("Karpenter is off")
 		return
 	}
-	t.Type(turnOff)
-	t.Type("sawhorse watch demo")
-	t.Check("status", state, "Reconciled")
+	off(s)
 }
 
 // OffAgain turns Karpenter on, if it has never been on, and off. The CRDs exist afterwards.
-func OffAgain(t *Teller) {
-	if t.Ask("kubectl get crd nodepools.karpenter.sh -o name --ignore-not-found") == "" {
-		Enabled(t)
+func OffAgain(s *Script) {
+	if s.Output("kubectl get crd nodepools.karpenter.sh -o name --ignore-not-found") == "" {
+		Enabled(s)
 	}
-	Off(t)
-}
-
-// repair requests a full pass and waits until it has ended.
-func repair(t *Teller) {
-	const count = leaseOf + "Item.served.N" // not the status, which is not written again if it is unchanged
-	before := t.Ask(count)
-	t.Check("request", fullPass, "0")
-	t.Until("a full pass has ended", fmt.Sprintf(`[ "$(%s)" = %s ] || echo yes`, count, before), "yes", time.Minute)
-	t.Until("the pass has ended", running, "0", 3*time.Minute)
+	Off(s)
 }
 
 // unchanged checks that a full pass finds nothing to repair.
-func unchanged(t *Teller) {
-	t.Type(countAnew)
-	repair(t)
-	t.Check("calls of the functions that write, beside their own records and what is applied as it is",
-		changing+" | grep -v ' kubernetes apply ' || true", "")
-	t.Check("status", state, "Reconciled")
+func unchanged(s *Script) {
+	s.resetCalls()
+	s.Reconciled(s.Request("full"))
+	writes := slices.DeleteFunc(s.writes(), func(call string) bool { return strings.Contains(call, " kubernetes apply ") })
+	s.Equal("calls that write, beside records and what is applied as it is", writes, "[]")
 }
 
 // on turns Karpenter on and waits for it.
-func on(t *Teller) {
+func on(s *Script) {
 	began := time.Now()
-	t.Type(turnOn)
-	t.Type("sawhorse watch demo")
-	t.Check("status", state, "Reconciled")
-	t.Check("NodePool workload is Ready", ready, "True")
-	t.Note("on", time.Since(began))
+	s.Reconciled(s.Put("karpenter_enabled", "true"))
+	s.Check("NodePool workload is Ready", ready, "True")
+	s.Note("on", time.Since(began))
 }
 
 // off turns Karpenter off and waits until it has been removed.
-func off(t *Teller) {
+func off(s *Script) {
 	began := time.Now()
-	t.Type(turnOff)
-	t.Type("sawhorse watch demo")
-	t.Check("status", state, "Reconciled")
-	t.Note("off", time.Since(began))
+	s.Reconciled(s.Put("karpenter_enabled", "false"))
+	s.Note("off", time.Since(began))
 }
 
 // app is a Deployment of a script, in namespace shop.
@@ -138,44 +122,37 @@ func (a app) node() string {
 }
 
 // start creates the Deployment and waits until its pods run. It prints how long that took.
-func (a app) start(t *Teller) {
-	t.Type(a.apply())
-	t.Until(fmt.Sprintf("pods of %s that run", a.name), a.runs(), fmt.Sprint(a.replicas), time.Minute)
+func (a app) start(s *Script) {
+	s.Type(a.apply())
+	s.Until(fmt.Sprintf("pods of %s that run", a.name), a.runs(), fmt.Sprint(a.replicas), time.Minute)
 }
 
 // end deletes the Deployment.
-func (a app) end(t *Teller) { t.Type("kubectl -n shop delete deployment " + a.name) }
+func (a app) end(s *Script) { s.Type("kubectl -n shop delete deployment " + a.name) }
 
 // withoutKarpenter checks the cluster after Karpenter has been turned off: nothing that was created for Karpenter is
 // left, and everything else is as it was before.
-func withoutKarpenter(t *Teller, autoscalerBefore string) {
-	t.Check("Cluster Autoscaler is as it was, byte for byte", autoscaler, autoscalerBefore)
-	t.Check("build group (min, desired, max)", buildGroup, "1 1 3")
-	t.Check("metrics-server is pinned to", pinned, "")
-	t.Check("NodePools, EC2NodeClasses and NodeClaims", "kubectl get nodepools,ec2nodeclasses,nodeclaims -o name", "")
-	t.Check("nodes of NodePools", nodes, "")
-	t.Check("simulated instances", simulated, "")
-	t.Check("Karpenter's Deployment", controllerName, "")
-	t.Check("Helm releases", releases, "karpenter-crd")
-	t.Refused("aws iam get-role --role-name demo-karpenter", "NoSuchEntity")
-	t.Refused("aws iam get-role --role-name demo-karpenter-nodes", "NoSuchEntity")
-	t.Check("instance profiles", instanceProfiles, "0")
-	t.Refused("aws sqs get-queue-url --queue-name demo-karpenter", "NonExistentQueue")
-	t.Refused("aws events describe-rule --name demo-karpenter", "ResourceNotFoundException")
-	t.Check("pod identity associations", podIdentities, "0")
-	t.Check("outputs", "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/outputs --query 'length(Parameters)' --output text", "0")
-	t.Say("What karpenter_auth_mode brought stays: it is one-way, and costs nothing.")
-	t.Check("access mode", accessMode, "API_AND_CONFIG_MAP")
-	t.Check("system group's label",
+func withoutKarpenter(s *Script) {
+	s.Check("Cluster Autoscaler is as it was, byte for byte", autoscaler, autoscalerBefore)
+	s.Check("build group (min, desired, max)", buildGroup, "1 1 3")
+	s.Check("metrics-server is pinned to", pinned, "")
+	s.Check("NodePools, EC2NodeClasses and NodeClaims", "kubectl get nodepools,ec2nodeclasses,nodeclaims -o name", "")
+	s.Check("nodes of NodePools", nodes, "")
+	s.Check("simulated instances", simulated, "")
+	s.Check("Karpenter's Deployment", controllerName, "")
+	s.Check("Helm releases", releases, "karpenter-crd")
+	s.Refused("aws iam get-role --role-name demo-karpenter", "NoSuchEntity")
+	s.Refused("aws iam get-role --role-name demo-karpenter-nodes", "NoSuchEntity")
+	s.Check("instance profiles", instanceProfiles, "0")
+	s.Refused("aws sqs get-queue-url --queue-name demo-karpenter", "NonExistentQueue")
+	s.Refused("aws events describe-rule --name demo-karpenter", "ResourceNotFoundException")
+	s.Check("pod identity associations", podIdentities, "0")
+	s.Check("outputs", "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/outputs --query 'length(Parameters)' --output text", "0")
+	s.Say("What karpenter_auth_mode brought stays: it is one-way, and costs nothing.")
+	s.Check("access mode", accessMode, "API_AND_CONFIG_MAP")
+	s.Check("system group's label",
 		`aws eks describe-nodegroup --cluster-name demo --nodegroup-name system `+
 			`--query 'nodegroup.labels."convox.io/system-node"' --output text`, "true")
-	t.Check("subnets and groups with the discovery tag", tagged+" | sed 's/^0$/none/;s/^[0-9]*$/some/'", "some")
-	t.Contains("CRDs", "kubectl get crds -o name", "customresourcedefinition.apiextensions.k8s.io/nodepools.karpenter.sh")
-}
-
-// asBefore derives Cluster Autoscaler's settings before Karpenter from the current ones. Sawhorse
-// changes only its replicas.
-func asBefore(t *Teller) string {
-	_, line, _ := strings.Cut(t.Ask(autoscaler), " ")
-	return "1 " + line
+	s.Check("subnets and groups with the discovery tag", tagged, "true")
+	s.Contains("CRDs", "kubectl get crds -o name", "customresourcedefinition.apiextensions.k8s.io/nodepools.karpenter.sh")
 }

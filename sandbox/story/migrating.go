@@ -1,6 +1,7 @@
 package story
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,8 +12,6 @@ import (
 const (
 	theirPolicy = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Resource":"*","Action":["ec2:*","eks:DescribeCluster",` +
 		`"iam:*InstanceProfile*","iam:GetRole","iam:PassRole","pricing:GetProducts","sqs:*","ssm:GetParameter"]}]}`
-	theirTrust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"%s.amazonaws.com"},` +
-		`"Action":["sts:AssumeRole","sts:TagSession"]}]}`
 	theirPools = `kubectl apply -f - <<'EOF'
 apiVersion: karpenter.k8s.aws/v1
 kind: EC2NodeClass
@@ -43,11 +42,7 @@ kind: PodDisruptionBudget
 metadata: {name: orders, namespace: shop}
 spec: {minAvailable: 2, selector: {matchLabels: {app: orders}}}
 EOF`
-	ofTheirs  = "-l karpenter.sh/nodepool=default "
-	instances = `kubectl -n kube-system get configmaps -o json | python3 -c '
-import json, sys
-maps = [m for m in json.load(sys.stdin)["items"] if m["metadata"]["name"].startswith("kwok-aws-instances")]
-print(sum(len(json.loads(text)) for m in maps for text in (m.get("data") or {}).values()))'`
+	ofTheirs = "-l karpenter.sh/nodepool=default "
 )
 
 // apart are three pods that each want a node of their own.
@@ -58,110 +53,134 @@ var apart = app{name: "orders", replicas: 3, cpu: `"2"`, spec: `affinity:
 
 // Migrating moves a cluster from a Karpenter 1.8.6 that Helm has installed to Sawhorse, in the steps of
 // docs/migrate-karpenter.md. charts is the folder of that version's charts.
-func Migrating(t *Teller, charts string) {
-	autoscalerBefore := t.Ask(autoscaler)
-	installed(t, charts)
-	pods, claimed := t.Ask(podsNow), t.Ask(claimsNow)
+func Migrating(s *Script, charts string) {
+	installed(s, charts)
+	pods, claimed := s.Output(podsNow), s.Output(claimsNow)
+	var began time.Time
 
-	t.Chapter("Sawhorse changes nothing while it runs")
-	t.Type(put + "karpenter_auth_mode --value true --type String")
-	t.Type(turnOn)
-	t.Until("status", state, "Rejected", time.Minute)
-	t.Until("the pass has ended", running, "0", time.Minute)
-	t.Contains("it names the role", status, "demo-karpenter")
-	t.Check("access mode", accessMode, "CONFIG_MAP")
+	s.Chapter("Sawhorse changes nothing while it runs", func() {
+		s.Put("karpenter_auth_mode", "true")
+		s.Put("karpenter_enabled", "true")
+		s.Rejected("demo-karpenter")
+		s.Check("access mode", accessMode, "CONFIG_MAP")
+	})
 
-	t.Chapter("Their controller goes, and their nodes stay")
-	began := time.Now()
-	t.Type("helm uninstall karpenter --namespace kube-system --wait")
-	t.Type(`for id in $(aws eks list-pod-identity-associations --cluster-name demo --namespace kube-system --service-account karpenter ` +
-		`--query 'associations[].associationId' --output text); do ` +
-		`aws eks delete-pod-identity-association --cluster-name demo --association-id "$id" --query association.serviceAccount; done`)
-	t.Type("aws iam delete-role-policy --role-name demo-karpenter --policy-name karpenter")
-	t.Type("aws iam delete-role --role-name demo-karpenter")
-	t.Type("kubectl --namespace kube-system delete secrets -l owner=helm,name=karpenter-crd")
-	for _, crd := range []string{
-		"ec2nodeclasses.karpenter.k8s.aws", "nodeclaims.karpenter.sh", "nodeoverlays.karpenter.sh", "nodepools.karpenter.sh",
-	} {
-		t.Type("kubectl label --overwrite crd " + crd + " app.kubernetes.io/managed-by=Helm")
-		t.Type("kubectl annotate --overwrite crd " + crd +
-			" meta.helm.sh/release-name=karpenter-crd meta.helm.sh/release-namespace=kube-system")
-	}
-	t.Check("pods", podsNow, pods)
-	t.Check("NodeClaims", claimsNow, claimed)
+	s.Chapter("Their controller goes, and their nodes stay", func() {
+		began = time.Now()
+		s.Type("helm uninstall karpenter --namespace kube-system --wait")
+		for _, id := range JSON[[]string](s, "aws eks list-pod-identity-associations --cluster-name demo --namespace kube-system "+
+			"--service-account karpenter --query 'associations[].associationId'") {
+			s.Type("aws eks delete-pod-identity-association --cluster-name demo --query association.serviceAccount --association-id " + id)
+		}
+		s.Type("aws iam delete-role-policy --role-name demo-karpenter --policy-name karpenter")
+		s.Type("aws iam delete-role --role-name demo-karpenter")
+		s.Type("kubectl --namespace kube-system delete secrets -l owner=helm,name=karpenter-crd")
+		for _, crd := range []string{
+			"ec2nodeclasses.karpenter.k8s.aws", "nodeclaims.karpenter.sh", "nodeoverlays.karpenter.sh", "nodepools.karpenter.sh",
+		} {
+			s.Type("kubectl label --overwrite crd " + crd + " app.kubernetes.io/managed-by=Helm")
+			s.Type("kubectl annotate --overwrite crd " + crd +
+				" meta.helm.sh/release-name=karpenter-crd meta.helm.sh/release-namespace=kube-system")
+		}
+		s.Check("pods", podsNow, pods)
+		s.Check("NodeClaims", claimsNow, claimed)
+	})
 
-	t.Chapter("Sawhorse's controller takes over")
-	t.Check("request", event, "0")
-	t.Until("NodePools", poolsReady, "default=True workload=True", 5*time.Minute)
-	t.Note("without a controller", time.Since(began))
-	t.Until("the pass has ended", running, "0", time.Minute)
-	t.Check("status", state, "Reconciled")
-	t.Check("pods", podsNow, pods)
-	t.Check("NodeClaims", claimsNow, claimed)
+	s.Chapter("Sawhorse's controller takes over", func() {
+		s.Reconciled(s.Request())
+		s.Note("without a controller", time.Since(began))
+		s.Until("NodePools", poolsReady, "default=True workload=True", time.Minute)
+		s.Check("pods", podsNow, pods)
+		s.Check("NodeClaims", claimsNow, claimed)
+	})
 
-	t.Chapter("New nodes are of Sawhorse's pool")
-	t.Type(`kubectl patch nodepool default --type merge -p '{"spec":{"limits":{"cpu":"0"}}}'`)
-	second := app{name: "more", replicas: 1, cpu: `"2"`}
-	second.start(t)
-	t.Check("the NodePool of its node", second.where(), "workload")
-	second.end(t)
+	s.Chapter("New nodes are of Sawhorse's pool", func() {
+		s.Type(`kubectl patch nodepool default --type merge -p '{"spec":{"limits":{"cpu":"0"}}}'`)
+		second := app{name: "more", replicas: 1, cpu: `"2"`}
+		second.start(s)
+		s.Check("the NodePool of its node", second.where(), "workload")
+		second.end(s)
+	})
 
-	t.Chapter("Their nodes are drained, one budget at a time")
-	watched := drained(t)
-	t.Check("least pods of orders available meanwhile, of 3", watched, "2")
-	t.Until("pods of orders that run", apart.runs(), "3", time.Minute)
-	t.Check("the NodePool of their nodes", apart.where(), "workload")
-	t.Type("kubectl delete ec2nodeclass default --timeout 60s")
-	t.Check("instance profiles", instanceProfiles, "1")
-	t.Type("aws iam delete-role --role-name KarpenterNodeRole-demo")
-	t.Type(`aws sqs delete-queue --queue-url "$(aws sqs get-queue-url --queue-name demo --query QueueUrl --output text)"`)
+	s.Chapter("Their nodes are drained, one budget at a time", func() {
+		s.Equal("least pods of orders available meanwhile, of 3", drained(s), 2)
+		s.Until("pods of orders that run", apart.runs(), "3", time.Minute)
+		s.Check("the NodePool of their nodes", apart.where(), "workload")
+		s.Type("kubectl delete ec2nodeclass default --timeout 60s")
+		s.Check("instance profiles", instanceProfiles, "1")
+		s.Type("aws iam delete-role --role-name KarpenterNodeRole-demo")
+		s.Type(`aws sqs delete-queue --queue-url "$(aws sqs get-queue-url --queue-name demo --query QueueUrl --output text)"`)
+	})
 
-	t.Chapter("No instance is left behind")
-	t.Type("kubectl -n shop delete pdb orders")
-	apart.end(t)
-	t.Until("nodes of NodePools", nodes, "", 5*time.Minute)
-	t.Until("simulated instances", instances, "0", time.Minute)
-	off(t)
-	withoutKarpenter(t, autoscalerBefore)
+	s.Chapter("No instance is left behind", func() {
+		s.Type("kubectl -n shop delete pdb orders")
+		apart.end(s)
+		s.Until("nodes of NodePools", nodes, "", 5*time.Minute)
+		s.Await("simulated instances", func() string { return fmt.Sprint(instances(s)) }, "0", time.Minute)
+		off(s)
+		withoutKarpenter(s)
+	})
 }
 
 // installed installs Karpenter 1.8.6 as its own guide does, with a NodePool, and pods on its nodes.
-func installed(t *Teller, charts string) {
-	t.Chapter("A cluster with a Karpenter 1.8.6 that Helm has installed")
-	for _, one := range []struct{ role, service string }{{"KarpenterNodeRole-demo", "ec2"}, {"demo-karpenter", "pods.eks"}} {
-		t.Type("aws iam create-role --role-name " + one.role + " --query Role.Arn --assume-role-policy-document '" +
-			fmt.Sprintf(theirTrust, one.service) + "'")
-	}
-	t.Type("aws iam put-role-policy --role-name demo-karpenter --policy-name karpenter --policy-document '" + theirPolicy + "'")
-	t.Type("aws sqs create-queue --queue-name demo")
-	t.Type("aws eks create-pod-identity-association --cluster-name demo --namespace kube-system --service-account karpenter " +
-		"--query association.serviceAccount --role-arn $(aws iam get-role --role-name demo-karpenter --query Role.Arn --output text)")
-	t.Type("aws ec2 create-tags --tags Key=karpenter.sh/discovery,Value=demo --resources " +
-		"$(aws eks describe-nodegroup --cluster-name demo --nodegroup-name system --query nodegroup.subnets --output text) " +
-		"$(aws ec2 describe-security-groups --filters Name=group-name,Values=demo-node --query 'SecurityGroups[0].GroupId' --output text)")
-	known(t)
-	t.Type("helm install karpenter-crd " + charts + "/karpenter-crd --namespace kube-system")
-	t.Type("helm install karpenter " + charts + "/karpenter --namespace kube-system --set settings.clusterName=demo " +
-		"--set settings.interruptionQueue=demo --set controller.image.tag=1.8.6 --set controller.image.digest= --wait --timeout 2m")
-	t.Type(theirPools)
-	apart.start(t)
-	t.Check("the NodePool of their nodes", apart.where(), "default")
-	t.Type("kubectl wait nodeclaims " + ofTheirs + "--for=condition=Initialized --timeout=60s")
+func installed(s *Script, charts string) {
+	s.Chapter("A cluster with a Karpenter 1.8.6 that Helm has installed", func() {
+		for _, one := range []struct{ role, service string }{{"KarpenterNodeRole-demo", "ec2"}, {"demo-karpenter", "pods.eks"}} {
+			s.Type("aws iam create-role --role-name " + one.role + " --query Role.Arn --assume-role-policy-document " +
+				argument(trusting(one.service+".amazonaws.com", "sts:AssumeRole", "sts:TagSession")))
+		}
+		s.Type("aws iam put-role-policy --role-name demo-karpenter --policy-name karpenter --policy-document '" + theirPolicy + "'")
+		s.Type("aws sqs create-queue --queue-name demo")
+		s.Type("aws eks create-pod-identity-association --cluster-name demo --namespace kube-system --service-account karpenter " +
+			"--query association.serviceAccount --role-arn $(aws iam get-role --role-name demo-karpenter --query Role.Arn --output text)")
+		s.Type("aws ec2 create-tags --tags Key=karpenter.sh/discovery,Value=demo --resources " +
+			"$(aws eks describe-nodegroup --cluster-name demo --nodegroup-name system --query nodegroup.subnets --output text) " +
+			"$(aws ec2 describe-security-groups --filters Name=group-name,Values=demo-node --query 'SecurityGroups[0].GroupId' --output text)")
+		lagsEnd(s)
+		s.Type("helm install karpenter-crd " + charts + "/karpenter-crd --namespace kube-system")
+		s.Type("helm install karpenter " + charts + "/karpenter --namespace kube-system --set settings.clusterName=demo " +
+			"--set settings.interruptionQueue=demo --set controller.image.tag=1.8.6 --set controller.image.digest= --wait --timeout 2m")
+		s.Type(theirPools)
+		apart.start(s)
+		s.Check("the NodePool of their nodes", apart.where(), "default")
+		s.Type("kubectl wait nodeclaims " + ofTheirs + "--for=condition=Initialized --timeout=60s")
+	})
 }
 
-// drained deletes their NodePool and waits for the end of its nodes. It returns the command that prints the least number
-// of pods that were available meanwhile.
-func drained(t *Teller) string {
-	least := 3
-	t.Type("kubectl delete nodepool default --wait=false")
+// instances returns the number of simulated instances.
+func instances(s *Script) (n int) {
+	maps := JSON[list[struct {
+		Metadata struct{ Name string }
+		Data     map[string]string
+	}]](s, "kubectl -n kube-system get configmaps -o json")
+	for _, one := range maps.Items {
+		if !strings.HasPrefix(one.Metadata.Name, "kwok-aws-instances") {
+			continue
+		}
+		for _, text := range one.Data {
+			var some []any
+			if err := json.Unmarshal([]byte(text), &some); err != nil {
+				s.fail("ConfigMap %s: %v", one.Metadata.Name, err)
+			}
+			n += len(some)
+		}
+	}
+	return n
+}
+
+// drained deletes their NodePool and waits for the end of its nodes. It returns the least number of pods that were
+// available meanwhile.
+func drained(s *Script) (least int) {
+	least = 3
+	s.Type("kubectl delete nodepool default --wait=false")
 	began := time.Now()
-	for time.Since(began) < 5*time.Minute && t.Ask("kubectl get nodeclaims "+ofTheirs+"-o name") != "" {
-		if n, err := strconv.Atoi(strings.TrimSpace(t.Ask(apart.runs()))); err == nil {
+	for time.Since(began) < 5*time.Minute && s.Output("kubectl get nodeclaims "+ofTheirs+"-o name") != "" {
+		if n, err := strconv.Atoi(strings.TrimSpace(s.Output(apart.runs()))); err == nil {
 			least = min(least, n)
 		}
 	}
-	t.Note("their nodes drained", time.Since(began))
-	t.Check("their NodeClaims", "kubectl get nodeclaims "+ofTheirs+"-o name", "")
-	t.Check("their NodePool", "kubectl get nodepool default -o name --ignore-not-found", "")
-	return fmt.Sprintf("echo %d", least)
+	s.Note("their nodes drained", time.Since(began))
+	s.Check("their NodeClaims", "kubectl get nodeclaims "+ofTheirs+"-o name", "")
+	s.Check("their NodePool", "kubectl get nodepool default -o name --ignore-not-found", "")
+	return least
 }

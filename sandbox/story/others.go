@@ -1,13 +1,11 @@
 package story
 
-// Commands for the Cluster Autoscaler of a cluster that Convox did not create.
-const (
-	autoscalerCommand = `kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec.template.spec.containers[0].command}'`
-)
+const autoscalerCommand = "kubectl -n kube-system get deployment cluster-autoscaler " +
+	`-o jsonpath='{.spec.template.spec.containers[0].command}'`
 
 // UnmanagedGroups checks what happens to an Auto Scaling group that Cluster Autoscaler scales and that is
 // not part of EKS.
-func UnmanagedGroups(t *Teller) {
+func UnmanagedGroups(s *Script) {
 	const (
 		of     = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name system --query nodegroup."
 		create = `aws autoscaling create-auto-scaling-group --auto-scaling-group-name spark --min-size 0 --max-size 4 ` +
@@ -16,55 +14,59 @@ func UnmanagedGroups(t *Teller) {
 			`'subnets[0]' --output text)" ` +
 			`--tags Key=k8s.io/cluster-autoscaler/enabled,Value=true Key=k8s.io/cluster-autoscaler/demo,Value=owned`
 	)
-	before := asBefore(t)
-	t.Check("replicas", scale("kube-system/cluster-autoscaler"), "0")
+	s.Check("replicas", scale("kube-system/cluster-autoscaler"), "0")
 
-	t.Chapter("An Auto Scaling group that EKS does not know")
-	t.Type(create)
-	repair(t)
-	t.Check("replicas, and where it may run", autoscalerPinning, "1 true")
-	t.Contains("what it scales", autoscalerCommand, `"--nodes=0:4:spark"`)
-	t.Check("discovery", autoscalerCommand+" | grep -c node-group-auto-discovery || true", "0")
-	t.Contains("the status names the group", status, "belong to no managed node group: spark")
+	s.Chapter("An Auto Scaling group that EKS does not know", func() {
+		s.Type(create)
+		s.FullPass()
+		s.Check("replicas, and where it may run", autoscalerPinning, "1 true")
+		s.Contains("what it scales", autoscalerCommand, `"--nodes=0:4:spark"`)
+		s.Lacks("discovery", autoscalerCommand, "node-group-auto-discovery")
+		s.Says("belong to no managed node group: spark")
+	})
 
-	t.Chapter("Off, and on again")
-	off(t)
-	t.Check("Cluster Autoscaler is as it was, byte for byte", autoscaler, before)
-	on(t)
-	t.Contains("what it scales", autoscalerCommand, `"--nodes=0:4:spark"`)
+	s.Chapter("Off, and on again", func() {
+		off(s)
+		s.Check("Cluster Autoscaler is as it was, byte for byte", autoscaler, autoscalerBefore)
+		on(s)
+		s.Contains("what it scales", autoscalerCommand, `"--nodes=0:4:spark"`)
+	})
 
-	t.Chapter("Without the group")
-	t.Type("aws autoscaling delete-auto-scaling-group --auto-scaling-group-name spark --force-delete")
-	repair(t)
-	t.Check("replicas", scale("kube-system/cluster-autoscaler"), "0")
-	t.Check("and the status says nothing of it", status+" | grep -c spark || true", "0")
+	s.Chapter("Without the group", func() {
+		s.Type("aws autoscaling delete-auto-scaling-group --auto-scaling-group-name spark --force-delete")
+		s.FullPass()
+		s.Check("replicas", scale("kube-system/cluster-autoscaler"), "0")
+		s.Omits("spark")
+	})
 }
 
 // Contested checks what happens to a field that another tool keeps setting back: the status names the tool, and
 // Sawhorse stops setting the field.
-func Contested(t *Teller) {
+func Contested(s *Script) {
 	const (
 		count = `kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.metadata.generation}'`
 		back  = `kubectl -n kube-system patch deployment cluster-autoscaler --field-manager argocd-controller -p '{"spec":{"replicas":1}}'`
 	)
-	t.Check("replicas", scale("kube-system/cluster-autoscaler"), "0")
+	s.Check("replicas", scale("kube-system/cluster-autoscaler"), "0")
 
-	t.Chapter("A tool that sets the replicas back")
-	t.Type(back)
-	repair(t)
-	t.Check("once they are set again", scale("kube-system/cluster-autoscaler"), "0")
-	t.Type(back)
-	repair(t)
-	t.Contains("the second time, the status says who it is", status, "argocd-controller has set it back 2 times")
-	t.Check("replicas are left alone", scale("kube-system/cluster-autoscaler"), "1")
-	was := t.Ask(count)
-	repair(t)
-	t.Check("also by the next pass", count, was)
-	t.Contains("which goes on saying so", status, "argocd-controller has set it back 2 times")
+	s.Chapter("A tool that sets the replicas back", func() {
+		s.Type(back)
+		s.FullPass()
+		s.Check("once they are set again", scale("kube-system/cluster-autoscaler"), "0")
+		s.Type(back)
+		s.FullPass()
+		s.Says("argocd-controller has set it back 2 times")
+		s.Check("replicas are left alone", scale("kube-system/cluster-autoscaler"), "1")
+		was := s.Output(count)
+		s.FullPass()
+		s.Check("also by the next pass", count, was)
+		s.Says("argocd-controller has set it back 2 times")
+	})
 
-	t.Chapter("The tool leaves them alone")
-	t.Type("kubectl -n kube-system scale deployment cluster-autoscaler --replicas 0")
-	repair(t)
-	t.Check("and the status says nothing of it", status+" | grep -c contested || true", "0")
-	t.Check("status", state, "Reconciled")
+	s.Chapter("The tool leaves them alone", func() {
+		s.Type("kubectl -n kube-system scale deployment cluster-autoscaler --replicas 0")
+		s.FullPass()
+		s.Omits("contested")
+		s.State("Reconciled")
+	})
 }

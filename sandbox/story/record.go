@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -20,12 +21,12 @@ type recording struct {
 }
 
 // record starts a recording of commands that run until it is stopped, as `kubectl get --watch` does.
-func (t *Teller) record(commands ...string) *recording {
+func (s *Script) record(commands ...string) *recording {
 	r := &recording{began: time.Now()}
-	watching := *t
-	watching.ctx, r.end = context.WithCancel(t.ctx)
+	watching := *s
+	watching.ctx, r.end = context.WithCancel(s.ctx)
 	for _, command := range commands {
-		t.Say("(in the background) $ %s", command)
+		s.Say("(in the background) $ %s", command)
 		r.all.Go(func() { _ = watching.run(command, &lines{to: r.add}, &lines{to: r.add}) })
 	}
 	return r
@@ -47,10 +48,12 @@ func (r *recording) stop(others ...timeline.Moment) []timeline.Moment {
 }
 
 // trail returns the calls that changed something in AWS, as CloudTrail has them: caller, service, action and path.
-func (t *Teller) trail() []timeline.Moment {
-	found, err := timeline.Trail(t.Ask(`curl -s "$AWS_ENDPOINT_URL/_sandbox/trail"`))
+func (s *Script) trail() []timeline.Moment {
+	var text string
+	s.sandbox(http.MethodGet, "trail", nil, &text)
+	found, err := timeline.Trail(text)
 	if err != nil {
-		t.fail("%v", err)
+		s.fail("%v", err)
 	}
 	return found
 }
@@ -74,13 +77,13 @@ func (l *lines) Write(text []byte) (int, error) {
 }
 
 // inOrder checks that both moments were recorded, and in that order, within the accuracy of a watch.
-func (t *Teller) inOrder(what string, before, after time.Time) {
+func (s *Script) inOrder(what string, before, after time.Time) {
 	switch {
 	case before.IsZero() || after.IsZero():
-		t.fail("%s: not both were seen (%s, %s)", what, timeline.Clock(before), timeline.Clock(after))
+		s.fail("%s: not both were seen (%s, %s)", what, timeline.Clock(before), timeline.Clock(after))
 	case after.Before(before.Add(-timeline.Lag)):
-		t.fail("%s: it was the other way round (%s, %s)", what, timeline.Clock(before), timeline.Clock(after))
+		s.fail("%s: it was the other way round (%s, %s)", what, timeline.Clock(before), timeline.Clock(after))
 	default:
-		t.hold(fmt.Sprintf("%s (%s, %s)", what, timeline.Clock(before), timeline.Clock(after)))
+		s.pass(fmt.Sprintf("%s (%s, %s)", what, timeline.Clock(before), timeline.Clock(after)))
 	}
 }

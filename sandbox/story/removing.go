@@ -1,21 +1,21 @@
 package story
 
 import (
+	"path"
 	"strings"
-	"time"
 )
 
 const (
 	functions = "aws lambda list-functions --query 'length(Functions)' --output text"
 	tables    = "aws dynamodb list-tables --query TableNames --output text"
 	resources = "aws cloudformation describe-stack-resources --stack-name Sawhorse --query "
-	stacks    = resources + `"sort(StackResources[?contains(LogicalResourceId, 'Boundary')].PhysicalResourceId)" --output text`
-	limits    = `aws iam list-policies --scope Local --query "sort(Policies[?contains(PolicyName, 'Boundary')].Arn)" --output text`
-	bearing   = "aws iam get-role --role-name demo-karpenter --query Role.PermissionsBoundary.PermissionsBoundaryArn --output text"
-	entries   = "aws eks list-access-entries --cluster-name demo --query 'accessEntries[?contains(@, `:role/Sawhorse-`)]' --output text"
-	people    = " --role-name platform-team --policy-arn arn:aws:iam::000000000000:policy/SawhorseOperator-us-east-1"
-	trusting  = `'{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::000000000000:root"},` +
-		`"Action":"sts:AssumeRole"}]}'`
+	// The permissions boundaries that the stack has, and all that there are.
+	stackBoundaries = resources + `"sort(StackResources[?contains(LogicalResourceId, 'Boundary')].PhysicalResourceId)" --output json`
+	boundaries      = `aws iam list-policies --scope Local --query "sort(Policies[?contains(PolicyName, 'Boundary')].Arn)" --output json`
+	// boundary prints that of the controller's role.
+	boundary = "aws iam get-role --role-name demo-karpenter --query Role.PermissionsBoundary.PermissionsBoundaryArn --output text"
+	entries  = "aws eks list-access-entries --cluster-name demo --query 'accessEntries[?contains(@, `:role/Sawhorse-`)]' --output json"
+	people   = " --role-name platform-team --policy-arn arn:aws:iam::000000000000:policy/SawhorseOperator-us-east-1"
 )
 
 // ofTheStack lists everything in the account and the cluster that has a name of the stack.
@@ -40,92 +40,92 @@ const ofTheStack = `{
 
 // Removing removes the stack while Karpenter is on, and deploys it again. It then removes
 // everything, as docs/deploy.md describes.
-func Removing(t *Teller) {
-	before := asBefore(t)
-	t.Chapter("The stack goes while Karpenter is on")
-	stack(t, "deploy --require-approval never -c removal=retain")
-	kept, both := t.Ask("echo "+table), t.Ask(stacks)
-	stack(t, "destroy --force")
-	t.Refused("aws cloudformation describe-stacks --stack-name Sawhorse", "does not exist")
-	t.Check("functions", functions, "0")
-	t.Check("the table stays", tables, kept)
-	t.Check("the boundaries too", limits, both)
-	limit := t.Ask(bearing)
-	t.Contains("and one limits Karpenter's role", "echo '"+both+"'", limit)
-	t.Refused("aws iam delete-policy --policy-arn "+limit, "DeleteConflict")
+func Removing(s *Script) {
+	var kept, limit string // the table, and the boundary of Karpenter's role
+	var both []string      // the boundaries
+	s.Chapter("The stack goes while Karpenter is on", func() {
+		stack(s, "deploy --require-approval never -c removal=retain")
+		kept, both = s.table(), JSON[[]string](s, stackBoundaries)
+		stack(s, "destroy --force")
+		s.Refused("aws cloudformation describe-stacks --stack-name Sawhorse", "does not exist")
+		s.Check("functions", functions, "0")
+		s.Check("the table stays", tables, kept)
+		s.Equal("the boundaries too", JSON[[]string](s, boundaries), both)
+		limit = s.Output(boundary)
+		s.Contains("and one limits Karpenter's role", boundaries, limit)
+		s.Refused("aws iam delete-policy --policy-arn "+limit, "DeleteConflict")
+	})
 
-	t.Chapter("Karpenter goes on")
-	single.start(t)
-	t.Check("the NodePool of its node", single.where(), "workload")
-	single.end(t)
-	t.Type(put + "karpenter_cpu_limit --value 130 --type String")
-	t.wait(3 * time.Second)
-	t.Check("nobody reads parameters: NodePool's CPU limit is not", cpuLimit+" | grep -cx 130 || true", "0")
+	s.Chapter("Karpenter goes on", func() {
+		s.Type(put + "karpenter_cpu_limit --value 130 --type String")
+		single.start(s)
+		s.Check("the NodePool of its node", single.where(), "workload")
+		single.end(s)
+		s.Lacks("nobody reads parameters: NodePool's CPU limit", cpuLimit, "130")
+	})
 
-	t.Chapter("Deployed again, with the table")
-	stack(t, "deploy --require-approval never -c removal=retain -c table="+kept)
-	t.Check("request", fullPass, "0")
-	t.Until("NodePool's CPU limit", cpuLimit, "130", time.Minute)
-	t.Until("the pass has ended", running, "0", time.Minute)
-	t.Check("status", state, "Reconciled")
-	t.Check("Karpenter's role has the new boundary", "[ \"$("+bearing+")\" = "+limit+" ] || echo yes", "yes")
-	forgetBoundaries(t, both)
-	forgetFunctions(t)
-	t.Check("access entries of functions", entries+" | wc -w", "8")
-	single.start(t)
-	single.end(t)
-	off(t)
-	t.Say("The table knew what was there before Karpenter.")
-	withoutKarpenter(t, before)
-	removed(t, kept)
+	s.Chapter("Deployed again, with the table", func() {
+		stack(s, "deploy --require-approval never -c removal=retain -c table="+kept)
+		s.Reconciled(s.Request("full"))
+		s.Check("NodePool's CPU limit", cpuLimit, "130")
+		s.Lacks("the boundary of Karpenter's role is a new one", boundary, limit)
+		deleteBoundaries(s, both)
+		deleteFormerEntries(s)
+		s.Equal("access entries of functions", len(JSON[[]string](s, entries)), 8)
+		single.start(s)
+		single.end(s)
+		off(s)
+		s.Say("The table has what was there before Karpenter.")
+		withoutKarpenter(s)
+	})
+	removed(s, kept)
 }
 
 // removed removes everything as docs/deploy.md describes, with Karpenter off. kept is the table of the stack, which an
 // earlier deployment left behind.
-func removed(t *Teller, kept string) {
-	t.Chapter("Removed for good")
-	t.Type("aws iam create-role --role-name platform-team --assume-role-policy-document " + trusting + " --query Role.Arn")
-	t.Type("aws iam attach-role-policy" + people)
-	t.Type("aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'Parameters[].Name' --output text | xargs " +
-		"-n 10 aws ssm delete-parameters --names > /dev/null")
-	t.Until("what is in Parameter Store",
-		"aws ssm get-parameters-by-path --path /sawhorse --recursive --query 'length(Parameters)' --output text", "0", time.Minute)
-	t.Until("the pass has ended", running, "0", time.Minute)
-	t.Type("aws iam detach-role-policy" + people)
-	both := t.Ask(stacks)
-	stack(t, "destroy --force")
-	t.Check("what is left of the stack: its boundaries and the table", ofTheStack, policies(both)+" "+kept)
-	t.Refused("aws dynamodb delete-table --table-name "+kept, "deletion protection")
-	t.Type("aws dynamodb update-table --no-deletion-protection-enabled --table-name " + kept + " > /dev/null")
-	t.Type("aws dynamodb delete-table --table-name " + kept + " > /dev/null")
-	forgetBoundaries(t, both)
-	t.Check("what is left of the stack", ofTheStack, "")
-	t.Type("aws iam delete-role --role-name platform-team")
+func removed(s *Script, kept string) {
+	s.Chapter("Removed for good", func() {
+		s.Type("aws iam create-role --role-name platform-team --query Role.Arn --assume-role-policy-document " +
+			argument(trusting("ec2.amazonaws.com", "sts:AssumeRole")))
+		s.Type("aws iam attach-role-policy" + people)
+		deleteParameters(s)
+		s.Served()
+		s.Check("what is in Parameter Store",
+			"aws ssm get-parameters-by-path --path /sawhorse --recursive --query 'length(Parameters)' --output text", "0")
+		s.Type("aws iam detach-role-policy" + people)
+		both := JSON[[]string](s, stackBoundaries)
+		stack(s, "destroy --force")
+		left := []string{}
+		for _, arn := range both {
+			left = append(left, path.Base(arn))
+		}
+		s.Check("what is left of the stack: its boundaries and the table", ofTheStack, strings.Join(append(left, kept), " "))
+		s.Refused("aws dynamodb delete-table --table-name "+kept, "deletion protection")
+		s.Type("aws dynamodb update-table --no-deletion-protection-enabled --query Table.TableStatus --table-name " + kept)
+		s.Type("aws dynamodb delete-table --query TableDescription.TableStatus --table-name " + kept)
+		deleteBoundaries(s, both)
+		s.Check("what is left of the stack", ofTheStack, "")
+		s.Type("aws iam delete-role --role-name platform-team")
+	})
 }
 
-// forgetFunctions deletes the access entries of functions that no longer exist.
-func forgetFunctions(t *Teller) {
-	t.Type("for entry in $(" + entries +
-		`); do aws iam get-role --role-name "${entry##*/}" > /dev/null 2>&1 || aws eks delete-access-entry --cluster-name demo ` +
-		`--principal-arn "$entry"; done`)
-}
-
-// forgetBoundaries deletes permissions boundaries that no role uses any more, including the versions
-// that upgrades left behind.
-func forgetBoundaries(t *Teller, arns string) {
-	for _, arn := range strings.Fields(arns) {
-		t.Type("for version in $(aws iam list-policy-versions --policy-arn " + arn +
-			" --query 'Versions[?!IsDefaultVersion].VersionId' --output text); do aws iam delete-policy-version --policy-arn " + arn +
-			` --version-id "$version"; done`)
-		t.Type("aws iam delete-policy --policy-arn " + arn)
+// deleteFormerEntries deletes the access entries of functions that no longer exist.
+func deleteFormerEntries(s *Script) {
+	for _, entry := range JSON[[]string](s, entries) {
+		if _, err := s.read("aws iam get-role --role-name " + path.Base(entry)); err != nil {
+			s.Type("aws eks delete-access-entry --cluster-name demo --principal-arn " + entry)
+		}
 	}
 }
 
-// policies returns the names in policies' ARNs.
-func policies(arns string) string {
-	var all []string
-	for _, arn := range strings.Fields(arns) {
-		all = append(all, arn[strings.LastIndex(arn, "/")+1:])
+// deleteBoundaries deletes permissions boundaries that no role uses any more, including the versions that upgrades left
+// behind.
+func deleteBoundaries(s *Script, arns []string) {
+	for _, arn := range arns {
+		former := "aws iam list-policy-versions --query 'Versions[?!IsDefaultVersion].VersionId' --policy-arn " + arn
+		for _, version := range JSON[[]string](s, former) {
+			s.Type("aws iam delete-policy-version --version-id " + version + " --policy-arn " + arn)
+		}
+		s.Type("aws iam delete-policy --policy-arn " + arn)
 	}
-	return strings.Join(all, " ")
 }

@@ -2,6 +2,7 @@ package story
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 )
@@ -9,51 +10,54 @@ import (
 // Rounds turns Karpenter off and on again n times. After each time a pod gets a node. What is left after the last off
 // is the same as after the first. If n is at least 3, the second time turns Karpenter on while SQS still reserves the
 // queue's name.
-func Rounds(t *Teller, n int) {
-	t.Chapter("A node, before the first round")
-	single.start(t)
-	single.end(t)
-	var left string
+func Rounds(s *Script, n int) {
+	s.Chapter("A node, before the first round", func() {
+		single.start(s)
+		single.end(s)
+	})
+	var left []string
 	for i := range n {
-		t.Chapter(fmt.Sprintf("Round %d of %d", i+1, n))
-		began, held := time.Now(), i == 1 && i < n-1
-		if held {
-			t.Type(hold + "60'")
-			late(t, "deleted-queue", 40)
-		}
-		off(t)
-		switch i {
-		case 0:
-			left = t.Ask(inventory)
-			t.Say("%d things are left.", strings.Count(left, "\n")+1)
-		case n - 1:
-			if odd := difference(left, t.Ask(inventory)); odd != "" {
-				t.fail("what is left is not what was left after the first round:\n%s", odd)
-			} else {
-				t.hold("what is left is what was left after the first round")
+		s.Chapter(fmt.Sprintf("Round %d of %d", i+1, n), func() {
+			began, held := time.Now(), i == 1 && i < n-1
+			if held {
+				holdQueueNames(s, 60)
+				setLag(s, "deleted-queue", 40)
 			}
-		}
-		if held {
-			t.Type(turnOn)
-			t.Contains("the pass waits for the queue's name", "sawhorse watch demo", "the queue that was deleted less than 60 s ago")
-			t.Check("status", state, "Reconciled")
-			t.Type(hold + "20'") // the other rounds need not wait as long
-			drawn(t, "deleted-queue")
-			known(t)
-			t.Contains("queue", "aws sqs get-queue-url --queue-name demo-karpenter --output text", "demo-karpenter")
-		} else {
-			on(t)
-		}
-		t.Check("Helm releases", releases, "karpenter-crd karpenter")
-		single.start(t)
-		t.Check("the NodePool of its node", single.where(), "workload")
-		single.end(t)
-		t.Note("the round", time.Since(began))
+			off(s)
+			switch i {
+			case 0:
+				left = things(s)
+				s.Say("%d things are left.", len(left))
+			case n - 1:
+				s.Equal("what is left and was not after the first round, or the reverse", difference(left, things(s)), "[]")
+			}
+			if held {
+				s.Put("karpenter_enabled", "true")
+				s.Contains("the pass waits for the queue's name", "sawhorse watch demo", "the queue that was deleted less than 60 s ago")
+				s.Reconciled()
+				holdQueueNames(s, 20) // the other rounds need not wait as long
+				drawLag(s, "deleted-queue")
+				lagsEnd(s)
+				s.Contains("queue", "aws sqs get-queue-url --queue-name demo-karpenter --output text", "demo-karpenter")
+			} else {
+				on(s)
+			}
+			s.Check("Helm releases", releases, "karpenter-crd karpenter")
+			single.start(s)
+			s.Check("the NodePool of its node", single.where(), "workload")
+			single.end(s)
+			s.Note("the round", time.Since(began))
+		})
 	}
 }
 
-// hold sets for how many seconds SQS reserves the name of a deleted queue. On AWS it is 60.
-const hold = `curl -s -X POST "$AWS_ENDPOINT_URL"'/_sandbox/queue-hold?seconds=`
+// holdQueueNames sets for how many seconds SQS reserves the name of a deleted queue. On AWS it is 60.
+func holdQueueNames(s *Script, seconds int) {
+	s.sandbox(http.MethodPost, fmt.Sprintf("queue-hold?seconds=%d", seconds), nil, nil)
+}
+
+// things returns the inventory, one word a thing.
+func things(s *Script) []string { return strings.Fields(s.Output(inventory)) }
 
 // inventory lists what exists by name, one per line. It leaves out what is constantly recreated (pods, events,
 // endpoints, leases) and what expires by itself (the records of passes have a time to live). The commands run one after
@@ -76,25 +80,21 @@ const inventory = `{
   aws dynamodb scan --table-name ` + table +
 	` --filter-expression 'pk IN (:rack, :plan)' --expression-attribute-values '{":rack":{"S":"rack#demo"},":plan":{"S":"plan#demo"}}' ` +
 	`--query 'Items[?!ttl].sk.S' --output text
-} 2>&1 | tr '\t' '\n' | sort`
+} 2>&1`
 
-// difference returns the lines that only one of two inventories has.
-func difference(before, after string) string {
+// difference returns what only one of two inventories has.
+func difference(before, after []string) (odd []string) {
 	count := map[string]int{}
-	for line := range strings.Lines(before) {
-		count[strings.TrimSpace(line)]--
+	for _, thing := range before {
+		count[thing]--
 	}
-	for line := range strings.Lines(after) {
-		count[strings.TrimSpace(line)]++
+	for _, thing := range after {
+		count[thing]++
 	}
-	var odd []string
-	for line, n := range count {
-		switch {
-		case n > 0:
-			odd = append(odd, "+ "+line)
-		case n < 0:
-			odd = append(odd, "- "+line)
+	for thing, n := range count {
+		if n != 0 {
+			odd = append(odd, fmt.Sprintf("%+d %s", n, thing))
 		}
 	}
-	return strings.Join(odd, "\n")
+	return odd
 }

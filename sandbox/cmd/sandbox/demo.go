@@ -18,13 +18,12 @@ func demo(o options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	return o.withSandbox(ctx, func(env user.Environment) error {
-		teller := story.New(ctx, env, os.Stdout, terminal(os.Stdout))
-		story.Main(teller)
+		script := story.Run(ctx, env, os.Stdout, terminal(os.Stdout), story.Main)
 		if err := ctx.Err(); err != nil {
 			return errors.New("interrupted")
 		}
-		if n := len(teller.Broken()); n > 0 {
-			return fmt.Errorf("%d of the story's checks did not hold; the logs are in %s", n, o.logs())
+		if n := len(script.Failures()); n > 0 {
+			return fmt.Errorf("%d of the story's checks failed; the logs are in %s", n, o.logs())
 		}
 		return nil
 	})

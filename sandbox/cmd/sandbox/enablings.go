@@ -38,13 +38,13 @@ func enablings(o options) error {
 		if err := os.Setenv("LAG_SEED", seed); err != nil { // the supervisor reads it
 			return err
 		}
-		seconds, broken, err := o.enabling(ctx)
+		seconds, failures, err := o.enabling(ctx)
 		if err != nil {
 			return fmt.Errorf("enabling with LAG_SEED=%s: %w", seed, err)
 		}
 		took = append(took, seconds)
-		fmt.Printf("LAG_SEED=%-12s %6.1f s  %s\n", seed, seconds.Seconds(), cmp.Or(strings.Join(broken, "; "), "Reconciled"))
-		if len(broken) > 0 {
+		fmt.Printf("LAG_SEED=%-12s %6.1f s  %s\n", seed, seconds.Seconds(), cmp.Or(strings.Join(failures, "; "), "Reconciled"))
+		if len(failures) > 0 {
 			failed++
 		}
 	}
@@ -57,18 +57,17 @@ func enablings(o options) error {
 }
 
 // enabling is one of them. It returns how long it took and which checks failed.
-func (o options) enabling(ctx context.Context) (took time.Duration, broken []string, err error) {
+func (o options) enabling(ctx context.Context) (took time.Duration, failures []string, err error) {
 	err = o.withSandbox(ctx, func(env user.Environment) error {
-		var told strings.Builder
-		teller := story.New(ctx, env, &told, false)
-		took = story.FirstEnabling(teller)
-		if broken = teller.Broken(); len(broken) > 0 {
-			fmt.Fprintln(os.Stderr, told.String())
+		var output strings.Builder
+		script := story.Run(ctx, env, &output, false, func(s *story.Script) { took = story.FirstEnabling(s) })
+		if failures = script.Failures(); len(failures) > 0 {
+			fmt.Fprintln(os.Stderr, output.String())
 		}
 		if ctx.Err() != nil {
 			return errors.New("interrupted")
 		}
 		return nil
 	})
-	return took, broken, err
+	return took, failures, err
 }

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { sandbox.Main(m) }
 // Injects one fault of each kind during a change, and also repeats and drops events. Each time, the change must be in
 // force at the end and nothing else may have changed.
 func TestChaos(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
+	sandbox.Run(t, story.Enabled)
 	var told strings.Builder
 	if err := chaos.Slice(t.Context(), sandbox.Environment(t), &told); err != nil {
 		t.Error(err)

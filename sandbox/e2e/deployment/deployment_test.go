@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { sandbox.Main(m) }
 // Tests the acceptance script that is meant for a real account. It runs first, because it needs a rack that does not
 // exist yet and a cluster without Karpenter.
 func TestAcceptance(t *testing.T) {
-	sandbox.Play(t, func(s *story.Teller) { story.Acceptance(s, "../../../tools/acceptance.sh") })
+	sandbox.Run(t, func(s *story.Script) { story.Acceptance(s, "../../../tools/acceptance.sh") })
 }
 
 // Upgrades the stack of an earlier commit while passes run.
@@ -30,13 +30,10 @@ func TestUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatalf("sandbox/earlier.sh: %v", err)
 	}
-	sandbox.Play(t, story.Off)
-	sandbox.Play(t, func(s *story.Teller) { story.Upgrade(s, strings.TrimSpace(string(folder))) })
+	sandbox.Run(t, story.Off)
+	sandbox.Run(t, func(s *story.Script) { story.Upgrade(s, strings.TrimSpace(string(folder))) })
 }
 
 // Removes the stack while Karpenter is on, deploys it again, and removes it for good. This test runs last because no
 // stack is left afterwards.
-func TestRemoving(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.Removing)
-}
+func TestRemoving(t *testing.T) { sandbox.Run(t, story.Enabled, story.Removing) }

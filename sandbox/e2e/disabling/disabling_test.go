@@ -14,44 +14,23 @@ var sandbox = stage.New("../../..", "e2e-disabling")
 func TestMain(m *testing.M) { sandbox.Main(m) }
 
 // Checks the order in which resources are deleted and created when Karpenter is turned off and on.
-func TestOrder(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.Order)
-}
+func TestOrder(t *testing.T) { sandbox.Run(t, story.Enabled, story.Order) }
 
 // Turns Karpenter off while nodes run pods that cannot be drained.
-func TestDrainOff(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.DrainOff)
-}
+func TestDrainOff(t *testing.T) { sandbox.Run(t, story.Enabled, story.DrainOff) }
 
 // Turning Karpenter off is rejected if pods would not fit elsewhere or if NodePools exist that Sawhorse did not make.
 // force overrides both.
-func TestGuards(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.Guards)
-}
+func TestGuards(t *testing.T) { sandbox.Run(t, story.Enabled, story.Guards) }
 
 // Turns Karpenter on again while a node drains.
-func TestOnWhileDraining(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.OnWhileDraining)
-}
+func TestOnWhileDraining(t *testing.T) { sandbox.Run(t, story.Enabled, story.OnWhileDraining) }
 
 // Turning Karpenter off terminates instances that have no NodeClaim.
-func TestOrphans(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.Orphans)
-}
+func TestOrphans(t *testing.T) { sandbox.Run(t, story.Enabled, story.Orphans) }
 
 // Stops the execution while it turns Karpenter off.
-func TestStoppedOff(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.StoppedOff)
-}
+func TestStoppedOff(t *testing.T) { sandbox.Run(t, story.Enabled, story.StoppedOff) }
 
 // Turns Karpenter off while its controller is down.
-func TestControllerDown(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.ControllerDown)
-}
+func TestControllerDown(t *testing.T) { sandbox.Run(t, story.Enabled, story.ControllerDown) }

@@ -15,7 +15,4 @@ func TestMain(m *testing.M) { sandbox.Main(m) }
 
 // Makes one change for each kind of field, and compares the predicted effect on the nodes with what Karpenter does to
 // each of them.
-func TestDrifts(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.Drifts)
-}
+func TestDrifts(t *testing.T) { sandbox.Run(t, story.Enabled, story.Drifts) }

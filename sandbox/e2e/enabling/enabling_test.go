@@ -16,58 +16,34 @@ func TestMain(m *testing.M) { sandbox.Main(m) }
 
 // Karpenter's pods are admitted without credentials. This test runs first: once a queue has been deleted, the pass
 // waits for its name, and by then the association is in effect.
-func TestCredentialsLate(t *testing.T) {
-	sandbox.Play(t, story.Off)
-	sandbox.Play(t, story.CredentialsLate)
-}
+func TestCredentialsLate(t *testing.T) { sandbox.Run(t, story.Off, story.CredentialsLate) }
 
 // Turns Karpenter on in a cluster whose owner has not allowed the rack in.
-func TestUnasked(t *testing.T) {
-	sandbox.Play(t, story.Anew)
-	sandbox.Play(t, story.Unasked)
-}
+func TestClusterNotTagged(t *testing.T) { sandbox.Run(t, story.ResetRack, story.ClusterNotTagged) }
 
 // Turns Karpenter on while AWS is as slow as it gets. LATE limits the test to some kinds of lag.
 func TestLagging(t *testing.T) {
-	sandbox.Play(t, story.Off)
-	sandbox.Play(t, func(s *story.Teller) { story.Lagging(s, os.Getenv("LATE")) })
+	sandbox.Run(t, story.Off)
+	sandbox.Run(t, func(s *story.Script) { story.Lagging(s, os.Getenv("LATE")) })
 }
 
 // Tests three kinds of lag: a parameter that the pass started by its event cannot read yet, a deleted access entry that
 // still exists, and policies that have not reached EC2 yet.
 func TestLate(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.LateParameter)
-	sandbox.Play(t, story.LingeringEntry)
-	sandbox.Play(t, story.PoliciesLate)
+	sandbox.Run(t, story.Enabled, story.LateParameter, story.LingeringEntry, story.PoliciesLate)
 }
 
 // Turns Karpenter off while a pass is turning it on.
-func TestInterrupted(t *testing.T) {
-	sandbox.Play(t, story.Off)
-	sandbox.Play(t, story.Interrupted)
-}
+func TestInterrupted(t *testing.T) { sandbox.Run(t, story.Off, story.Interrupted) }
 
 // Turns Karpenter on while AWS throttles. The pass slows down and does not fail.
-func TestThrottled(t *testing.T) {
-	sandbox.Play(t, story.Off)
-	sandbox.Play(t, story.Throttled)
-}
+func TestThrottled(t *testing.T) { sandbox.Run(t, story.Off, story.Throttled) }
 
 // Turns Karpenter on where others own resources of the same names.
-func TestCollisions(t *testing.T) {
-	sandbox.Play(t, story.OffAgain)
-	sandbox.Play(t, story.Collisions)
-}
+func TestCollisions(t *testing.T) { sandbox.Run(t, story.OffAgain, story.Collisions) }
 
 // Turns Karpenter on with IRSA, without Pod Identity.
-func TestCredentials(t *testing.T) {
-	sandbox.Play(t, story.Off)
-	sandbox.Play(t, story.Credentials)
-}
+func TestCredentials(t *testing.T) { sandbox.Run(t, story.Off, story.Credentials) }
 
 // Turns Karpenter on and off in a cluster without aws-auth. The access mode API cannot be changed back.
-func TestAccessModeAPI(t *testing.T) {
-	sandbox.Play(t, story.Off)
-	sandbox.Play(t, story.AccessModeAPI)
-}
+func TestAccessModeAPI(t *testing.T) { sandbox.Run(t, story.Off, story.AccessModeAPI) }

@@ -22,24 +22,15 @@ func TestRounds(t *testing.T) {
 	if err != nil || n < 1 {
 		t.Fatalf("ROUNDS is %q, not a number from 1", os.Getenv("ROUNDS"))
 	}
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, func(s *story.Teller) { story.Rounds(s, n) })
+	sandbox.Run(t, story.Enabled)
+	sandbox.Run(t, func(s *story.Script) { story.Rounds(s, n) })
 }
 
 // Tests what sawhorse doctor finds and the remedies it prints.
-func TestDoctor(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.Doctor)
-}
+func TestDoctor(t *testing.T) { sandbox.Run(t, story.Enabled, story.Doctor) }
 
 // Deleting all parameters changes nothing while Karpenter is on. With Karpenter off it ends the rack.
-func TestForgotten(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.Forgotten)
-}
+func TestForgotten(t *testing.T) { sandbox.Run(t, story.Enabled, story.Forgotten) }
 
 // Turns Karpenter off after the cluster has been deleted. This test runs last because the cluster is gone afterwards.
-func TestClusterGone(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.ClusterGone)
-}
+func TestClusterGone(t *testing.T) { sandbox.Run(t, story.Enabled, story.ClusterGone) }

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/story"
@@ -23,18 +22,22 @@ import (
 // is the path of its environment file, as `make sandbox` prints it.
 const Running = "SANDBOX_ENV"
 
+// Alone is the name of another. If it is "yes", each script gets a new sandbox, so that it shows that it needs nothing that
+// another one leaves behind (make alone).
+const Alone = "SANDBOX_ALONE"
+
 // Stage is a sandbox that starts on first use.
 type Stage struct {
 	root, state string
-	start       func() (user.Environment, error)
-	end         func() error
+	environment user.Environment
+	// script is the test that uses the sandbox.
+	script string
+	end    func() error
 }
 
 // New returns a Stage. root is the checkout, name is the sandbox's state folder in .cache.
 func New(root, name string) *Stage {
-	s := &Stage{root: root, state: filepath.Join(root, ".cache", name), end: func() error { return nil }}
-	s.start = sync.OnceValues(s.up)
-	return s
+	return &Stage{root: root, state: filepath.Join(root, ".cache", name), end: func() error { return nil }}
 }
 
 // Main runs the tests and then ends the sandbox.
@@ -47,39 +50,51 @@ func (s *Stage) Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Environment returns the environment for users of the sandbox. It starts the sandbox if necessary.
+// Environment returns the environment for users of the sandbox. It starts the sandbox if necessary, and with Alone a new
+// one for each test.
 func (s *Stage) Environment(t *testing.T) user.Environment {
 	t.Helper()
-	environment, err := s.start()
+	var err error
+	if os.Getenv(Alone) == "yes" && s.environment != nil && s.script != t.Name() {
+		err, s.environment = s.end(), nil
+	}
+	if s.script = t.Name(); err == nil && s.environment == nil {
+		s.environment, err = s.up()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return environment
+	return s.environment
 }
 
-// Play runs one script. Each failed check of the script is an error of the test.
-func (s *Stage) Play(t *testing.T, script func(*story.Teller)) {
+// Run runs scripts one after the other, in one sandbox, until one fails. The first ones usually bring the rack into the
+// state from which the last one starts. Each failed check is an error of the test.
+func (s *Stage) Run(t *testing.T, scripts ...func(*story.Script)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	var told strings.Builder
 	environment := s.Environment(t)
 	// The sandbox records authorization decisions by script.
 	name := "script?name=" + url.QueryEscape(strings.TrimPrefix(t.Name(), "Test"))
 	if err := environment.Sandbox(ctx, http.MethodPost, name, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	teller := story.New(ctx, environment, &told, false)
-	script(teller)
-	for _, broken := range teller.Broken() {
-		t.Error(broken)
-	}
-	if t.Failed() || testing.Verbose() {
-		t.Log(told.String())
-		t.Log(lag(ctx, environment))
-	}
-	if teller.Held() == 0 {
-		t.Error("the script has checked nothing")
+	for _, script := range scripts {
+		var output strings.Builder
+		run := story.Run(ctx, environment, &output, false, script)
+		for _, failure := range run.Failures() {
+			t.Error(failure)
+		}
+		if run.Passed() == 0 {
+			t.Error("the script has checked nothing")
+		}
+		if t.Failed() || testing.Verbose() {
+			t.Log(output.String())
+			t.Log(lag(ctx, environment))
+		}
+		if t.Failed() {
+			t.FailNow()
+		}
 	}
 }
 

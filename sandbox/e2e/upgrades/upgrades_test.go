@@ -38,22 +38,22 @@ func TestMigrating(t *testing.T) {
 	cached(t, "bin/karpenter-1.8.6")
 	cached(t, "bin/helm")
 	charts := cached(t, "charts-1.8.6")
-	sandbox.Play(t, func(s *story.Teller) { story.Migrating(s, charts) })
+	sandbox.Run(t, func(s *story.Script) { story.Migrating(s, charts) })
 }
 
 // Changes the version of Karpenter up and down while pods run on its nodes.
 func TestVersions(t *testing.T) {
 	cached(t, "bin/karpenter-1.15.0")
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.Versions)
+	sandbox.Run(t, story.Enabled)
+	sandbox.Run(t, story.Versions)
 }
 
 // Writes versions of Karpenter that do not work. The version before comes back each time.
 func TestWithdrawn(t *testing.T) {
 	cached(t, "bin/karpenter-1.15.0")
 	cached(t, "bin/helm")
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.Withdrawn)
+	sandbox.Run(t, story.Enabled)
+	sandbox.Run(t, story.Withdrawn)
 }
 
 // Deploys a Sawhorse with another default version over this one. A rack keeps the version that it runs.
@@ -66,6 +66,6 @@ func TestNewDefault(t *testing.T) {
 	if err != nil {
 		t.Fatalf("sandbox/default.sh: %v", err)
 	}
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, func(s *story.Teller) { story.NewDefault(s, strings.TrimSpace(string(folder))) })
+	sandbox.Run(t, story.Enabled)
+	sandbox.Run(t, func(s *story.Script) { story.NewDefault(s, strings.TrimSpace(string(folder))) })
 }

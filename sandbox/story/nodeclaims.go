@@ -1,0 +1,45 @@
+package story
+
+import (
+	"path"
+	"strings"
+)
+
+// list is what kubectl prints of several objects.
+type list[T any] struct{ Items []T }
+
+// nodeClaim is what scripts read of a NodeClaim.
+type nodeClaim struct {
+	Metadata struct {
+		Name                string
+		Labels, Annotations map[string]string
+		DeletionTimestamp   string
+	}
+	Spec struct {
+		Resources    struct{ Requests map[string]any }
+		Taints       []struct{ Key string }
+		NodeClassRef struct{ Name string }
+	}
+	Status struct {
+		NodeName, ProviderID string
+		Conditions           []struct{ Type, Status, Reason string }
+	}
+}
+
+// instance returns the ID of its instance.
+func (c nodeClaim) instance() string { return path.Base(c.Status.ProviderID) }
+
+// drifted returns the reason of the NodeClaim's condition Drifted, if that is true.
+func (c nodeClaim) drifted() string {
+	for _, condition := range c.Status.Conditions {
+		if condition.Type == "Drifted" && condition.Status == "True" {
+			return condition.Reason
+		}
+	}
+	return ""
+}
+
+// nodeClaims reads the cluster's NodeClaims, or those that a selector matches.
+func nodeClaims(s *Script, selector ...string) list[nodeClaim] {
+	return JSON[list[nodeClaim]](s, "kubectl get nodeclaims -o json "+strings.Join(selector, " "))
+}
