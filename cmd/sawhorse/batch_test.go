@@ -18,6 +18,7 @@ func answers(t *testing.T, r ran) []answer {
 // The cost of validation varies from line to line. If answers were printed as soon as they are ready, they would be in
 // another order.
 func TestBatchKeepsTheOrder(t *testing.T) {
+	t.Parallel()
 	const count = 1000
 	var input strings.Builder
 	for i := range count {
@@ -48,6 +49,7 @@ func TestBatchKeepsTheOrder(t *testing.T) {
 }
 
 func TestBatch(t *testing.T) {
+	t.Parallel()
 	const good, bad = `{"rack":"demo"}`, `{"rack":"demo","params":{"paused":"maybe"}}`
 	const yes, no = `{"accepted":true,"problems":[],"warnings":[]}`,
 		`{"accepted":false,"problems":[{"parameter":"paused","message":"paused is \"maybe\"; allowed is true or false; ` +
@@ -92,6 +94,7 @@ func TestBatch(t *testing.T) {
 
 // A line in a batch gets the same result as the same input alone.
 func TestBatchJudgesAsOneByOne(t *testing.T) {
+	t.Parallel()
 	inputs := []string{
 		on(""), on(`"karpenter_arch":"x86"`), on(`"karpenter_node_labels":"karpenter.sh/x=y"`), on(`"karpenter_disruption_budget_nodes":"0"`),
 		`{"rack":"demo","params":{},"previous":{"karpenter_auth_mode":"true"}}`, on(`"karpenter_config":"{\"nodePool\":{\"weight\":300}}"`),

@@ -57,6 +57,7 @@ func untimed(b *testing.B, series int) string {
 
 // The benchmarks are meaningful only if their lines are as intended: nine of ten accepted.
 func TestManyRacks(t *testing.T) {
+	t.Parallel()
 	accepted := 0
 	for _, a := range answers(t, sawhorse(t, manyRacks(t, 100, 3), "check", "--batch", "-").ends(t, 1)) {
 		if a.Accepted {

@@ -11,6 +11,7 @@ import (
 
 // Compares the complete output, because CI jobs read it with many different tools. Empty lists must be lists too.
 func TestCheckPrints(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		what, input string
 		code        int
@@ -70,6 +71,7 @@ func TestCheckPrints(t *testing.T) {
 
 // -o text prints a line for each problem and warning, and the result.
 func TestCheckPrintsText(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		input string
 		code  int
@@ -130,6 +132,7 @@ func (c checkCase) run(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	const was = `"previous":{"karpenter_auth_mode":"true","karpenter_enabled":"true"}`
 	for _, c := range []checkCase{
 		{what: "only a rack", input: `{"rack":"demo"}`},
@@ -176,6 +179,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestCheckOfWhatWasObserved(t *testing.T) {
+	t.Parallel()
 	// EKS's answer, with more fields than are read.
 	const system = `{"nodegroupName":"system","nodegroupArn":"arn:aws:eks:eu-central-1:123456789012:nodegroup/demo/system/x",` +
 		`"clusterName":"demo","version":"1.35",

@@ -61,6 +61,7 @@ var example = regexp.MustCompile("(?m)^```sh\n((?:.*\n)*?)```\n(?:\n```text\n((?
 
 // Runs each sh block of docs/cli.md in order, and compares its output with the text block that follows.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(cliDocument)
 	if err != nil {
 		t.Fatal(err)
@@ -93,6 +94,7 @@ func TestExamples(t *testing.T) {
 
 // The lines of the CI job find a rejected rack, also if other racks follow it.
 func TestCIJob(t *testing.T) {
+	t.Parallel()
 	var job struct {
 		Jobs map[string]struct {
 			Steps []struct{ Name, Uses, Run string }
@@ -138,6 +140,7 @@ func TestCIJob(t *testing.T) {
 
 // The document describes every command and flag.
 func TestDocuments(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(cliDocument)
 	if err != nil {
 		t.Fatal(err)

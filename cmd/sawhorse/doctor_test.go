@@ -37,6 +37,7 @@ func denying(t *testing.T, answered ...string) []string {
 
 // If a check fails, the command exits with 1 and still prints the whole report.
 func TestDoctor(t *testing.T) {
+	t.Parallel()
 	env := emptyAccount(t)
 	got := inCloud(t, env, "doctor", "prod").ends(t, 1)
 	for _, want := range []string{
@@ -63,6 +64,7 @@ func TestDoctor(t *testing.T) {
 
 // A check that could not be made does not count as good: the command exits with 3 if nothing else fails.
 func TestDoctorThatMayNotLook(t *testing.T) {
+	t.Parallel()
 	env := denying(t)
 	if got := inCloud(t, env, "doctor", "prod").ends(t, 3); !strings.Contains(got.stdout, ": 0 fail, 0 warn, 0 to know, ") {
 		t.Errorf("%s", got.stdout)
@@ -74,6 +76,7 @@ func TestDoctorThatMayNotLook(t *testing.T) {
 }
 
 func TestDoctorIsUsedWrongly(t *testing.T) {
+	t.Parallel()
 	env := emptyAccount(t)
 	for _, args := range [][]string{{}, {"-o", "yaml", "prod"}, {"Prod"}, {"prod", "test"}, {"prod", "--fix"},
 		{"prod", "--kubernetes", "1.36.1"}, {"prod", "--kubernetes", "v1.36"}, {"prod", "--kubernetes", "2.0"}} {
@@ -94,6 +97,7 @@ func TestDoctorIsUsedWrongly(t *testing.T) {
 
 // One cause may prevent many checks. It is printed once.
 func TestReport(t *testing.T) {
+	t.Parallel()
 	f := func(check string, severity doctor.Severity, what string, commands ...string) doctor.Finding {
 		return doctor.Finding{Check: check, Severity: severity, What: what, Why: "It matters.", Do: "Do it.", Commands: commands}
 	}

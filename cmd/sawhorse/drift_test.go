@@ -8,6 +8,7 @@ import (
 
 // Package validation tests what drifts. This test checks that NodeClaims are read in the form that kubectl prints.
 func TestPlanCountsNodeClaims(t *testing.T) {
+	t.Parallel()
 	claim := func(arch string) string {
 		return fmt.Sprintf(`{"apiVersion":"karpenter.sh/v1","kind":"NodeClaim","metadata":{"name":"workload-1","labels":`+
 			`{"karpenter.sh/nodepool":"workload","kubernetes.io/arch":%q,"karpenter.sh/capacity-type":"on-demand"}},`+
@@ -25,6 +26,7 @@ func TestPlanCountsNodeClaims(t *testing.T) {
 // Karpenter's hash function ends the process at an AMI alias that it cannot parse. The command must survive such an
 // alias in the requested and in the applied parameters.
 func TestPlanOutlivesAnAlias(t *testing.T) {
+	t.Parallel()
 	const config = `"karpenter_config":"{\"ec2NodeClass\":{\"amiSelectorTerms\":[{\"alias\":\"bottlerocket\"}]}}"`
 	got := decoded[outlook](t, sawhorse(t, onWith(config, wasOn), "plan", "-o", "json", "-").ends(t, 1).stdout)
 	if len(got.Problems) == 0 || got.Problems[0].Path != "ec2NodeClass.amiSelectorTerms[0].alias" {

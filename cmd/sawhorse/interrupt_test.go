@@ -14,6 +14,7 @@ import (
 
 // Ctrl-C ends a command that waits for AWS, without a message.
 func TestInterrupted(t *testing.T) {
+	t.Parallel()
 	s := settled(t, outcome.StateReconciled)
 	s.parameter("karpenter_enabled", 2) // so that watch waits
 	command := exec.Command(os.Args[0], "watch", "prod")
@@ -42,6 +43,7 @@ func TestInterrupted(t *testing.T) {
 
 // Ctrl-C ends a command that waits for its input.
 func TestInterruptedWhileReading(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{{"check", "-"}, {"check", "--batch", "-"}} {
 		command := exec.Command(os.Args[0], args...)
 		command.Env = append(os.Environ(), asCommand+"=1")

@@ -15,6 +15,7 @@ var mentioned = regexp.MustCompile("(?m)(?:^|[`|;(] ?|\\$ |&& |then |run: )(?:\\
 
 // Every command line in the documents uses an existing command, and flags that this command has.
 func TestCommandLinesOfDocuments(t *testing.T) {
+	t.Parallel()
 	paths, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
@@ -56,6 +57,7 @@ var write = regexp.MustCompile("aws ssm put-parameter[^`\n]* --name [^`\n]*")
 // requires the type for a parameter that does not exist, as in a rack that has not been registered, and accepts it
 // for one that exists.
 func TestWritesGiveTheType(t *testing.T) {
+	t.Parallel()
 	paths, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ func (s *stage) rolls(outdated int, ended string) {
 }
 
 func TestWatchFollowsTheNodes(t *testing.T) {
+	t.Parallel()
 	s := settled(t, outcome.StateReconciled)
 	s.rolls(0, "")
 	s.status.Pools = nil // nobody has looked yet
@@ -48,6 +49,7 @@ the nodes follow generation 7 since 2026-11-21T09:00:00Z, 1h0m0s after its pass 
 }
 
 func TestWatchOfNodesWithoutKarpenter(t *testing.T) {
+	t.Parallel()
 	s := settled(t, outcome.StateReconciled)
 	var out bytes.Buffer
 	if err := s.watcher().follow(t.Context(), &out, nil); err != nil || !strings.HasPrefix(out.String(), "Karpenter is off in rack prod") {
@@ -57,6 +59,7 @@ func TestWatchOfNodesWithoutKarpenter(t *testing.T) {
 
 // On a terminal, the bars are drawn over the earlier ones.
 func TestBars(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	draw := bars(&out)
 	draw(store.Status{})
@@ -76,6 +79,7 @@ func TestBars(t *testing.T) {
 
 // The result of a pass is not that of the pools: watch and apply succeed, and status tells.
 func TestADegradedRackIsNoFailedPass(t *testing.T) {
+	t.Parallel()
 	s := settled(t, outcome.StateDegraded)
 	_, _, end := s.watched()
 	concludes(t, end, "")

@@ -21,6 +21,7 @@ func planned(t *testing.T, input string) []string {
 // Package plan tests the order of the steps. This test checks that the plan has exactly the steps that lead from the
 // applied to the requested parameters.
 func TestPlanHasTheStepsThatLeadThere(t *testing.T) {
+	t.Parallel()
 	off := `{"rack":"demo","params":{"karpenter_auth_mode":"true","karpenter_enabled":"false"},` + wasOn + `}`
 	prepare, all := planned(t, `{"rack":"demo","params":{"karpenter_auth_mode":"true"}}`), planned(t, on(""))
 	applied := func(name string) bool { return slices.Contains(prepare, name) }
@@ -45,6 +46,7 @@ func TestPlanHasTheStepsThatLeadThere(t *testing.T) {
 }
 
 func TestPlanIsWhatDiffers(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		what, input, goal string
 		steps             []string
@@ -97,6 +99,7 @@ func TestPlanIsWhatDiffers(t *testing.T) {
 }
 
 func TestPlanText(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		what, input string
 		code        int
@@ -156,6 +159,7 @@ refused: a pass would change nothing
 }
 
 func TestPlanRefusedAsJSON(t *testing.T) {
+	t.Parallel()
 	got := sawhorse(t, onWith(`"karpenter_arch":"x86","karpenter_cpu_limit":"7"`, wasOn), "plan", "-o", "json", "-").ends(t, 1)
 	if o := decoded[outlook](t, got.stdout); o.Accepted || len(o.Problems) != 1 || len(o.Steps) > 0 || len(o.Pools) > 0 ||
 		!strings.Contains(got.stdout, `"steps": [],`) {
@@ -165,6 +169,7 @@ func TestPlanRefusedAsJSON(t *testing.T) {
 
 // --sections prints what each step applies, after the steps: also of steps that have nothing to do.
 func TestPlanSections(t *testing.T) {
+	t.Parallel()
 	input := onWith(`"karpenter_cpu_limit":"7","nvidia_device_plugin_enable":"true"`, wasOn)
 	short, long := sawhorse(t, input, "plan", "-").ends(t, 0).stdout, sawhorse(t, input, "plan", "--sections", "-").ends(t, 0).stdout
 	rest, ok := strings.CutPrefix(long, short)

@@ -114,6 +114,7 @@ func (k *kitchen) fits(command, value string) {
 }
 
 func TestRecipes(t *testing.T) {
+	t.Parallel()
 	var table []recipe
 	for _, s := range document(t, "../../docs/recipes.md")[1:] {
 		t.Run(s.title, func(t *testing.T) {

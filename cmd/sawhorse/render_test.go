@@ -24,6 +24,7 @@ func kinds(objects []plan.Object) []string {
 }
 
 func TestRenderIsInOrderOfKindAndName(t *testing.T) {
+	t.Parallel()
 	objects := decoded[[]plan.Object](t, sawhorse(t, on(threePools), "render", "-").ends(t, 0).stdout)
 	want := []string{
 		"EC2NodeClass/build", "EC2NodeClass/gpu", "EC2NodeClass/workload", "EC2NodeClass/zoo",
@@ -36,10 +37,12 @@ func TestRenderIsInOrderOfKindAndName(t *testing.T) {
 
 // Compares the complete manifests.
 func TestRenderYAML(t *testing.T) {
+	t.Parallel()
 	golden(t, "render.yaml", sawhorse(t, on(threePools), "render", "-o", "yaml", "-").ends(t, 0).stdout)
 }
 
 func TestRenderYAMLSaysWhatJSONSays(t *testing.T) {
+	t.Parallel()
 	objects := decoded[[]plan.Object](t, sawhorse(t, on(threePools), "render", "-o", "json", "-").ends(t, 0).stdout)
 	documents := strings.Split(sawhorse(t, on(threePools), "render", "-o", "yaml", "-").ends(t, 0).stdout, "---\n")
 	if len(documents) != len(objects) {
@@ -54,6 +57,7 @@ func TestRenderYAMLSaysWhatJSONSays(t *testing.T) {
 }
 
 func TestRenderNoneWhereKarpenterIsOff(t *testing.T) {
+	t.Parallel()
 	for _, input := range []string{
 		`{"rack":"demo"}`,
 		`{"rack":"demo","params":{"karpenter_auth_mode":"true","additional_karpenter_nodepools_config":"[{\"name\":\"gpu\"}]"}}`,
@@ -73,6 +77,7 @@ func TestRenderNoneWhereKarpenterIsOff(t *testing.T) {
 }
 
 func TestRenderGivesTheSameBytesEachTime(t *testing.T) {
+	t.Parallel()
 	for _, format := range []string{"json", "yaml"} {
 		first := sawhorse(t, on(threePools), "render", "-o", format, "-").stdout
 		for range 5 {
@@ -85,6 +90,7 @@ func TestRenderGivesTheSameBytesEachTime(t *testing.T) {
 
 // The output that a script pipes into kubectl is empty if the input is rejected.
 func TestRenderRefused(t *testing.T) {
+	t.Parallel()
 	for _, format := range []string{"json", "yaml"} {
 		got := sawhorse(t, on(`"karpenter_arch":"x86","karpenter_config":"{\"nodePool\":{\"weight\":300}}"`), "render", "-o", format, "-")
 		want := "problem  karpenter_arch: karpenter_arch is \"x86\"; allowed is amd64, arm64, or both with a comma; did you mean amd64?\n" +
@@ -96,6 +102,7 @@ func TestRenderRefused(t *testing.T) {
 }
 
 func TestRenderBatch(t *testing.T) {
+	t.Parallel()
 	input := strings.Join([]string{on(""), `{"rack":"demo"}`, on(`"paused":"maybe"`), `{`, on(threePools)}, "\n")
 	lines := strings.Split(strings.TrimSuffix(sawhorse(t, input, "render", "--batch", "-").ends(t, 1).stdout, "\n"), "\n")
 	if len(lines) != 5 || lines[1] != "[]" {

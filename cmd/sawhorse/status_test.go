@@ -93,6 +93,7 @@ var (
 )
 
 func TestStatus(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		what, text, stdout, stderr string
 		code                       int
@@ -131,6 +132,7 @@ pool     workload  12 nodes, 3 outdated since 2026-11-21T05:50:00Z
 }
 
 func TestStatusOfAStackWithAnotherPrefix(t *testing.T) {
+	t.Parallel()
 	env := environment(t, holding(map[string]string{"/other/racks/prod/status": statusText(t, reconciled)}))
 	if got := inCloud(t, append(env, "SAWHORSE_PREFIX=/other"), "status", "prod").ends(t, 0); !strings.HasPrefix(got.stdout, "Reconciled") {
 		t.Errorf("%+v", got)
@@ -146,6 +148,7 @@ func inCloud(t *testing.T, env []string, args ...string) ran {
 }
 
 func TestRegister(t *testing.T) {
+	t.Parallel()
 	cloud := awsfake.New()
 	cloud.EKS.Other("prod-eu", nil)
 	got := inCloud(t, environment(t, cloud), "register", "prod", "--all", "--cluster", "prod-eu", "--rate", "10000").ends(t, 0)
@@ -168,6 +171,7 @@ func TestRegister(t *testing.T) {
 // If another person has to act, the command prints that and succeeds, because the parameters are registered. If the
 // cluster belongs to another rack, the command fails and writes nothing.
 func TestRegisterWithoutItsCluster(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		tags   map[string]string // of cluster prod, if it exists
 		code   int
@@ -190,6 +194,7 @@ func TestRegisterWithoutItsCluster(t *testing.T) {
 
 // An earlier status is not the final result while a pass runs, or before a pass has seen the last write: exit 3.
 func TestStatusWhileAPassRuns(t *testing.T) {
+	t.Parallel()
 	s := settled(t, outcome.StateReconciled)
 	e := s.begins("second").reads("Planned", true, "nodepools")
 	s.now = s.now.Add(time.Minute)
@@ -228,6 +233,7 @@ func TestStatusWhileAPassRuns(t *testing.T) {
 
 // A user who may read parameters but not executions still gets the status, and is told which permission may be missing.
 func TestStatusWithoutTheRightToSeePasses(t *testing.T) {
+	t.Parallel()
 	s := settled(t, outcome.StateRejected)
 	w := s.watcher()
 	s.denied = "StepFunctions"
@@ -238,6 +244,7 @@ func TestStatusWithoutTheRightToSeePasses(t *testing.T) {
 
 // The JSON has the status as it is stored, also if it is not known whether a pass is running.
 func TestStatusAsJSON(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		values map[string]string
 		gone   bool // the stack
@@ -262,6 +269,7 @@ func TestStatusAsJSON(t *testing.T) {
 }
 
 func TestStatusWaits(t *testing.T) {
+	t.Parallel()
 	env := environment(t, holding(map[string]string{statusName: statusText(t, reconciled)}))
 	got := inCloud(t, env, "status", "prod", "--wait").ends(t, 0)
 	if !strings.HasPrefix(got.stdout, "Reconciled  generation 7") {
@@ -271,6 +279,7 @@ func TestStatusWaits(t *testing.T) {
 
 // A wrong region has no stack, and a wrong name has no parameters. A new rack has both, and no status.
 func TestStatusOfARackThatThereIsNot(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		what   string
 		values map[string]string
@@ -297,6 +306,7 @@ func TestStatusOfARackThatThereIsNot(t *testing.T) {
 
 // Every line of a status is described in the handbook.
 func TestTheLinesOfAStatusAreDocumented(t *testing.T) {
+	t.Parallel()
 	handbook, err := os.ReadFile("../../docs/operate.md")
 	if err != nil {
 		t.Fatal(err)

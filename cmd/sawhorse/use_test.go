@@ -18,6 +18,7 @@ import (
 
 // Wrong use exits with 2, prints a sentence on stderr, and nothing on stdout.
 func TestWrongUse(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ args, stdin, want string }{
 		{"chek -", "", "unknown command \"chek\" for \"sawhorse\"\n\nDid you mean this?\n\tcheck\nSee `sawhorse --help`."},
 		{"help chek", "", "Did you mean this?\n\tcheck\n"},
@@ -96,6 +97,7 @@ func TestWrongUse(t *testing.T) {
 }
 
 func TestFlagsBeforeAndBehindTheFile(t *testing.T) {
+	t.Parallel()
 	path := file(t, on(""))
 	for _, args := range [][]string{
 		{"render", "-o", "yaml", path}, {"render", path, "-o", "yaml"}, {"render", "--output=yaml", path},
@@ -127,6 +129,7 @@ func subcommands() (all []*cobra.Command) {
 
 // Every command and every flag explains itself, by each of the usual ways to ask.
 func TestHelp(t *testing.T) {
+	t.Parallel()
 	general := sawhorse(t, "", "help").ends(t, 0).stdout
 	for _, args := range [][]string{{}, {"--help"}, {"-h"}} {
 		if got := sawhorse(t, "", args...).ends(t, 0).stdout; got != general {
@@ -155,6 +158,7 @@ func TestHelp(t *testing.T) {
 }
 
 func TestParams(t *testing.T) {
+	t.Parallel()
 	document, err := os.ReadFile("../../docs/parameters.md")
 	if err != nil {
 		t.Fatal(err)
@@ -182,6 +186,7 @@ func TestParams(t *testing.T) {
 
 // Each shell accepts its script.
 func TestCompletionScripts(t *testing.T) {
+	t.Parallel()
 	for _, shell := range []struct{ name, check string }{{"bash", "-n"}, {"zsh", "-n"}, {"fish", "--no-execute"}} {
 		script := sawhorse(t, "", "completion", shell.name).ends(t, 0).stdout
 		if !strings.Contains(script, "__complete") {
@@ -204,6 +209,7 @@ func TestCompletionScripts(t *testing.T) {
 // Compares what the completion scripts ask the command for. The number is that of cobra's ShellCompDirective: 4 means
 // no files.
 func TestCompletes(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		words []string
 		want  string
@@ -230,6 +236,7 @@ func TestCompletes(t *testing.T) {
 
 // register completes the names of parameters that have not been given yet.
 func TestParametersComplete(t *testing.T) {
+	t.Parallel()
 	all := strings.Fields(sawhorse(t, "", "__completeNoDesc", "register", "prod", "").stdout)
 	rest := strings.Fields(sawhorse(t, "", "__completeNoDesc", "register", "prod", "karpenter_cpu_limit", "").stdout)
 	if len(all) != len(params.Table)+1 || len(rest) != len(all)-1 || !slices.Contains(all, "karpenter_cpu_limit") ||
@@ -239,6 +246,7 @@ func TestParametersComplete(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
+	t.Parallel()
 	got := decoded[versions](t, sawhorse(t, "", "version", "-o", "json").ends(t, 0).stdout)
 	if got.Version != version() || got.Version == "" || got.Karpenter != ownership.KarpenterVersion || got.Kubernetes != "1.26 to 1.35" {
 		t.Errorf("%+v", got)

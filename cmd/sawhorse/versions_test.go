@@ -22,6 +22,7 @@ const placed = `"karpenter_config":"{\"ec2NodeClass\":{\"placementGroupSelector\
 const refreshing = `"karpenter_controller_config":"{\"settings\":{\"amiRefreshInterval\":\"5m\"}}"`
 
 func TestCheckOfVersions(t *testing.T) {
+	t.Parallel()
 	on136 := `,"observed":{"cluster":{"version":"1.36"}}`
 	for _, c := range []checkCase{
 		{what: "each version of the catalogue", input: on(`"karpenter_version":"1.15.1"`)},
@@ -73,6 +74,7 @@ func TestCheckOfVersions(t *testing.T) {
 
 // Every version accepts the pools of every rack, so a rack may choose any, and render prints the same manifests.
 func TestRenderOfEveryVersion(t *testing.T) {
+	t.Parallel()
 	want := sawhorse(t, on(threePools), "render", "-").ends(t, 0).stdout
 	parameter, _ := params.Lookup("karpenter_version")
 	if len(parameter.Words) < 4 {
@@ -92,6 +94,7 @@ func TestRenderOfEveryVersion(t *testing.T) {
 }
 
 func TestPlanOfAChangeOfVersion(t *testing.T) {
+	t.Parallel()
 	up := []string{"access/conflicts", "infrastructure", "controller/crds", "controller/release"}
 	for _, c := range []struct {
 		what, from, to, more string
@@ -135,6 +138,7 @@ func TestPlanOfAChangeOfVersion(t *testing.T) {
 
 // The plan names what changes: policies, values and CRDs.
 func TestPlanShowsWhatAVersionChanges(t *testing.T) {
+	t.Parallel()
 	got := sawhorse(t, onWith(`"karpenter_version":"1.12.1","karpenter_controller_config":"{\"logLevel\":\"debug\"}"`, previously("")),
 		"plan", "-").ends(t, 0).stdout
 	for _, part := range []string{

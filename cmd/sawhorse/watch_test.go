@@ -33,6 +33,7 @@ func concludes(t *testing.T, err error, text string) {
 }
 
 func TestWatchFollowsAPass(t *testing.T) {
+	t.Parallel()
 	s := settled(t, outcome.StateReconciled)
 	s.parameter("karpenter_enabled", 2)
 	e := s.begins("second")
@@ -56,6 +57,7 @@ func TestWatchFollowsAPass(t *testing.T) {
 // A write that changes nothing, or is rejected for the same reason, leaves the status as it was. The result is the pass
 // that saw the write, even if it ended before watch began.
 func TestWatchTellsOfAPassThatChangedNothing(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		state               outcome.State
 		outcome, line, ends string
@@ -77,6 +79,7 @@ func TestWatchTellsOfAPassThatChangedNothing(t *testing.T) {
 
 // The output shows that a step is still running, also if it reports nothing new for minutes.
 func TestWatchIsNotSilent(t *testing.T) {
+	t.Parallel()
 	s := settled(t, outcome.StateReconciled)
 	s.parameter("karpenter_enabled", 2)
 	e := s.begins("second")
@@ -97,6 +100,7 @@ func TestWatchIsNotSilent(t *testing.T) {
 
 // A pass that read the parameters before the write does not count, also if it ends after the write.
 func TestWatchWaitsForTheWriteToBeSeen(t *testing.T) {
+	t.Parallel()
 	s := settled(t, outcome.StateReconciled)
 	e := s.begins("second").reads("Unchanged", false)
 	s.parameter("karpenter_enabled", 2)
@@ -116,6 +120,7 @@ func TestWatchWaitsForTheWriteToBeSeen(t *testing.T) {
 
 // A short pass may begin and end between two polls.
 func TestWatchFindsAPassThatItHasNotFollowed(t *testing.T) {
+	t.Parallel()
 	s := settled(t, outcome.StateReconciled)
 	e := s.begins("second").reads("Unchanged", false)
 	s.parameter("karpenter_enabled", 2)
@@ -129,6 +134,7 @@ func TestWatchFindsAPassThatItHasNotFollowed(t *testing.T) {
 // Versions are compared, and not times. A parameter that was deleted or created since has not been seen. The versions of
 // one that was created again start at 1.
 func TestWhatAPassHasNotSeen(t *testing.T) {
+	t.Parallel()
 	p := pass{versions: map[string]int64{"a": 1, "b": 7, "c": 2}}
 	for _, c := range []struct {
 		is   map[string]int64
@@ -150,6 +156,7 @@ func TestWhatAPassHasNotSeen(t *testing.T) {
 
 // Parameter Store's events are best effort.
 func TestWatchGivesUpOnAWriteThatNoPassSees(t *testing.T) {
+	t.Parallel()
 	s := settled(t, outcome.StateReconciled)
 	s.parameter("karpenter_enabled", 2)
 	lines, seconds, end := s.watched()
@@ -162,6 +169,7 @@ func TestWatchGivesUpOnAWriteThatNoPassSees(t *testing.T) {
 
 // Without a write since the last pass, a requested pass may still begin, and Step Functions' list may be behind.
 func TestWatchWithoutAWrite(t *testing.T) {
+	t.Parallel()
 	s := settled(t, outcome.StateReconciled)
 	lines, seconds, end := s.watched()
 	if len(lines) > 0 || seconds != lag.Seconds() {
@@ -181,6 +189,7 @@ func TestWatchWithoutAWrite(t *testing.T) {
 
 // The status may have been written by a stack of another name, whose executions cannot be read here.
 func TestTheStatusOfAnotherStack(t *testing.T) {
+	t.Parallel()
 	s := settled(t, outcome.StateReconciled)
 	s.status.Execution = strings.Replace(s.status.Execution, "Sawhorse-reconcile", "Former-reconcile", 1)
 	s.cloud.States.Executions[0].Name = "unknown to the status"
@@ -195,6 +204,7 @@ func TestTheStatusOfAnotherStack(t *testing.T) {
 
 // A pass that hands the rack over, or is stopped, is not the final result.
 func TestWatchGoesOnWithTheSuccessor(t *testing.T) {
+	t.Parallel()
 	for what, ends := range map[string]func(*execution){
 		"handed over": func(e *execution) { e.enters("HandedOver", "{}").succeeds() },
 		"stopped": func(e *execution) {
@@ -219,6 +229,7 @@ func TestWatchGoesOnWithTheSuccessor(t *testing.T) {
 
 // The command exits with 1, even if the status of an earlier pass is good.
 func TestWatchOfAPassThatCouldNotReport(t *testing.T) {
+	t.Parallel()
 	s := settled(t, outcome.StateReconciled)
 	s.parameter("karpenter_enabled", 2)
 	e := s.begins("second")
@@ -228,6 +239,7 @@ func TestWatchOfAPassThatCouldNotReport(t *testing.T) {
 }
 
 func TestWatchOfARackWithoutAStatus(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	_, seconds, end := s.watched()
 	if concludes(t, end, "there is no rack prod in eu-central-1"); seconds != lag.Seconds() {
@@ -250,6 +262,7 @@ func TestWatchOfARackWithoutAStatus(t *testing.T) {
 
 // Executions of other racks are read once, not every second.
 func TestWatchLooksOnceAtOthersPasses(t *testing.T) {
+	t.Parallel()
 	s := settled(t, outcome.StateReconciled)
 	for i := range 20 {
 		s.begins(fmt.Sprint("other", i)).Input = `{"detail":{"rack":"other"}}`
