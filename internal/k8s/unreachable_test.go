@@ -69,9 +69,11 @@ func TestAnErrorIsAnAnswer(t *testing.T) {
 
 // A timeout is reported, also through client-go's RetryOnConflict, which Helm uses to create and delete.
 func TestNoAnswerInTime(t *testing.T) {
-	begun := func(w http.ResponseWriter) {}
+	var begins atomic.Bool // whether the answer begins
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		begun(w)
+		if begins.Load() {
+			w.(http.Flusher).Flush()
+		}
 		<-r.Context().Done()
 	}))
 	defer server.Close()
@@ -96,7 +98,7 @@ func TestNoAnswerInTime(t *testing.T) {
 	if err := ask(); !errors.As(err, new(*outcome.Unreachable)) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
-	begun = func(w http.ResponseWriter) { w.(http.Flusher).Flush() }
+	begins.Store(true)
 	if err := ask(); !errors.As(err, new(*outcome.NotReady)) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("an answer that does not go on: %v", err)
 	}
