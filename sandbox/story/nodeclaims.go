@@ -15,11 +15,7 @@ type nodeClaim struct {
 		Labels, Annotations map[string]string
 		DeletionTimestamp   string
 	}
-	Spec struct {
-		Resources    struct{ Requests map[string]any }
-		Taints       []struct{ Key string }
-		NodeClassRef struct{ Name string }
-	}
+	Spec   struct{ NodeClassRef struct{ Name string } }
 	Status struct {
 		NodeName, ProviderID string
 		Conditions           []struct{ Type, Status, Reason string }

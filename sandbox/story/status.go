@@ -15,9 +15,8 @@ import (
 // Status is a rack's status, as docs/operate.md describes it. State is empty if the rack has none.
 type Status struct {
 	State, Goal string
-	Generation  int64
-	Problems    []struct{ Parameter, Path, Message string }
-	Failure     struct{ Step, Error, Reason, Remedy string }
+	Problems    []struct{ Parameter string }
+	Failure     struct{ Step string }
 	Brakes      []string
 	Pools       []struct {
 		Pool            string
