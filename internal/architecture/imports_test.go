@@ -104,6 +104,7 @@ var mayImport = map[string][]string{
 	"cdk/bundle": nil,
 
 	"tools/karpenter": {"internal/karpenter", "internal/ownership"}, // a module of its own
+	"tools/mutants":   nil,
 
 	"internal/architecture": nil,
 	"internal/docs":         nil,
