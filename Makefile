@@ -109,28 +109,33 @@ e2e: parts
 
 ## chaos: inject a fault at each call of enabling, changing and disabling, then random pairs; docs/reliability.md has its settings
 .PHONY: chaos
-chaos: parts
-	@$(BIN)/sandbox chaos --state $(CACHE)/chaos
+chaos: $(BIN)/measure
+	@$(BIN)/measure chaos
 
 ## enablings: turn Karpenter on in ENABLINGS (10) new sandboxes, each with other lags, and print how long it took
 .PHONY: enablings
-enablings: parts
-	@$(BIN)/sandbox enablings --state $(CACHE)/enablings
+enablings: $(BIN)/measure
+	@$(BIN)/measure enablings
 
 ## load: under AWS's default rates, write 100 times to one rack, turn on and change LOAD_RACKS (100) racks, and run an hour of the schedule with LOAD_LISTED (1000) in the table
 .PHONY: load
-load: parts
-	@$(BIN)/sandbox load --state $(CACHE)/load
+load: $(BIN)/measure
+	@$(BIN)/measure load
 
 ## cost: count what each kind of pass takes and what AWS charges for it; fail if a month of a rack costs too much
 .PHONY: cost
-cost: parts
-	@$(BIN)/sandbox cost --state $(CACHE)/cost
+cost: $(BIN)/measure
+	@$(BIN)/measure cost
 
 ## latency: measure how long LATENCY_ROUNDS (12) writes to a parameter take until the NodePool has them, compared with kubectl patch
 .PHONY: latency
-latency: parts
-	@$(BIN)/sandbox latency --state $(CACHE)/latency
+latency: $(BIN)/measure
+	@$(BIN)/measure latency
+
+## measure-test: the unit tests of what only measures (chaos, enablings, load, cost, latency), a module of its own
+.PHONY: measure-test
+measure-test: prerequisites
+	go test -C sandbox/measure ./...
 
 ## bench: benchmark the validation of parameters (one rack, and 10,000 lines of sawhorse check --batch)
 .PHONY: bench
@@ -146,6 +151,7 @@ lint: prerequisites
 	go vet ./... && go tool -modfile=tools/go.mod staticcheck ./...
 	cd tools/karpenter && go vet ./... && go tool -modfile=../go.mod staticcheck ./...
 	cd sandbox && go vet ./... && go tool -modfile=../tools/go.mod staticcheck ./...
+	cd sandbox/measure && go vet ./... && go tool -modfile=../../tools/go.mod staticcheck ./...
 
 # The two lists are compared, so that it also works in a tree with changes that are not committed.
 CHANGED := { git ls-files --modified --others --exclude-standard -z | xargs -0 -r sha256sum 2>&1 || true; }
@@ -246,6 +252,11 @@ go-parts: $(BIN)/cluster
 	@go run ./cdk/bundle -architecture $(HOST_ARCHITECTURE)
 	@go build -ldflags '-s -w -X main.built=$(VERSION)' -o $(BIN)/sawhorse ./cmd/sawhorse
 	@cd sandbox && go build -ldflags '-s -w' -o $(BIN)/sandbox ./cmd/sandbox
+
+# What only measures is a module of its own, which the tests of others do not build.
+.PHONY: $(BIN)/measure
+$(BIN)/measure: parts
+	@cd sandbox/measure && go build -ldflags '-s -w' -o $@ ./cmd/measure
 
 # Linking these takes 10 s each, so they are built again only when their own sources change.
 $(BIN)/cluster: sandbox/go.mod sandbox/go.sum $(wildcard sandbox/cmd/cluster/*.go sandbox/cmd/cluster/*/*.go sandbox/stages/*) | prerequisites

@@ -5,15 +5,14 @@ package stage
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/sawhorse-io/sawhorse/sandbox/attached"
 	"github.com/sawhorse-io/sawhorse/sandbox/story"
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
@@ -114,34 +113,13 @@ func lag(ctx context.Context, environment user.Environment) string {
 }
 
 // up starts an attached sandbox and returns its environment. If Running is set, it uses that sandbox instead.
-func (s *Stage) up() (user.Environment, error) {
+func (s *Stage) up() (environment user.Environment, err error) {
 	if path := os.Getenv(Running); path != "" {
 		return user.Read(context.Background(), path)
 	}
-	root, err := filepath.Abs(s.root)
-	if err != nil {
-		return nil, err
+	environment, end, err := attached.Start(context.Background(), s.root, s.state)
+	if err == nil {
+		s.end = end
 	}
-	state, err := filepath.Abs(s.state)
-	if err != nil {
-		return nil, err
-	}
-	leash, hold, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	binary := filepath.Join(root, ".cache", "bin", "sandbox")
-	command := exec.Command(binary, "up", "--attached", "--root", root, "--state", state)
-	command.Stdin, command.Stdout, command.Stderr = leash, io.Discard, os.Stderr
-	if err := command.Run(); err != nil {
-		return nil, fmt.Errorf("sandbox up: %w (make parts builds what it needs)", err)
-	}
-	s.end = func() error {
-		_ = hold.Close()
-		if out, err := exec.Command(binary, "down", "--root", root, "--state", state).CombinedOutput(); err != nil {
-			return fmt.Errorf("sandbox down: %w: %s", err, out)
-		}
-		return nil
-	}
-	return user.Read(context.Background(), state+".env")
+	return environment, err
 }

@@ -5,27 +5,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/sandbox/heartbeat"
 	"github.com/sawhorse-io/sawhorse/sandbox/story"
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
 // enablings turns Karpenter on in ENABLINGS new sandboxes, one after the other, and prints how long each took. Each has
 // its own seed of lags, starting with LAG_SEED. It fails if one of them fails.
-func enablings(o options) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	n, err := strconv.Atoi(cmp.Or(os.Getenv("ENABLINGS"), "10"))
-	if err != nil || n < 1 {
-		return fmt.Errorf("ENABLINGS is %q, not a number from 1", os.Getenv("ENABLINGS"))
+func enablings(ctx context.Context, out *heartbeat.Writer) error {
+	n, err := number("ENABLINGS", 10, 1, math.MaxInt)
+	if err != nil {
+		return err
 	}
 	first, err := strconv.ParseUint(cmp.Or(os.Getenv("LAG_SEED"), fmt.Sprint(rand.Uint32())), 10, 64)
 	if err != nil {
@@ -35,21 +33,21 @@ func enablings(o options) error {
 	failed := 0
 	for i := range n {
 		seed := fmt.Sprint(first + uint64(i))
-		if err := os.Setenv("LAG_SEED", seed); err != nil { // the supervisor reads it
+		if err := os.Setenv("LAG_SEED", seed); err != nil { // the sandbox reads it
 			return err
 		}
-		seconds, failures, err := o.enabling(ctx)
+		seconds, failures, err := enabling(ctx)
 		if err != nil {
 			return fmt.Errorf("enabling with LAG_SEED=%s: %w", seed, err)
 		}
 		took = append(took, seconds)
-		fmt.Printf("LAG_SEED=%-12s %6.1f s  %s\n", seed, seconds.Seconds(), cmp.Or(strings.Join(failures, "; "), "Reconciled"))
+		fmt.Fprintf(out, "LAG_SEED=%-12s %6.1f s  %s\n", seed, seconds.Seconds(), cmp.Or(strings.Join(failures, "; "), "Reconciled"))
 		if len(failures) > 0 {
 			failed++
 		}
 	}
 	slices.Sort(took)
-	fmt.Printf("%d enablings: median %.1f s, slowest %.1f s, %d failed\n", n, took[n/2].Seconds(), took[n-1].Seconds(), failed)
+	fmt.Fprintf(out, "%d enablings: median %.1f s, slowest %.1f s, %d failed\n", n, took[n/2].Seconds(), took[n-1].Seconds(), failed)
 	if failed > 0 {
 		return fmt.Errorf("%d of %d enablings failed", failed, n)
 	}
@@ -57,8 +55,8 @@ func enablings(o options) error {
 }
 
 // enabling is one of them. It returns how long it took and which checks failed.
-func (o options) enabling(ctx context.Context) (took time.Duration, failures []string, err error) {
-	err = o.withSandbox(ctx, func(env user.Environment) error {
+func enabling(ctx context.Context) (took time.Duration, failures []string, err error) {
+	err = onSandbox(ctx, "enablings", func(env user.Environment) error {
 		var output strings.Builder
 		script := story.Run(ctx, env, &output, false, func(s *story.Script) { took = story.FirstEnabling(s) })
 		if failures = script.Failures(); len(failures) > 0 {
