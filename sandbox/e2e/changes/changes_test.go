@@ -77,8 +77,7 @@ func TestContested(t *testing.T) { sandbox.Run(t, story.Enabled, story.Contested
 // Tests what happens to Cluster Autoscaler and to the groups it scales.
 func TestAutoscaler(t *testing.T) { sandbox.Run(t, story.Enabled, story.Autoscaler) }
 
-// An Auto Scaling group outside EKS stays under Cluster Autoscaler. This test and the next run last because they leave
-// Cluster Autoscaler with other arguments, which other scripts would take for those before Karpenter.
+// An Auto Scaling group outside EKS stays under Cluster Autoscaler.
 func TestUnmanagedGroups(t *testing.T) { sandbox.Run(t, story.Enabled, story.UnmanagedGroups) }
 
 // Nodes have the CNI's policy only while it needs it, and build nodes a role of their own if they are to.
