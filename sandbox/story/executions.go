@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	eventtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
@@ -28,10 +30,10 @@ var twelve = map[string]string{
 // execution takes it.
 func LeaseTakenOver(s *Script) {
 	s.Chapter("A lease that expires in the middle of a step", func() {
-		before := s.parameters()
+		before, table := s.parameters(), s.table()
 		s.Change(twelve)
 		s.Say("While the parameters are written, the lease expires again and again until the execution of another event has taken it.")
-		older := s.takeOver("karpenter_build_cpu_limit", "33")
+		older := s.takeOver(table, "karpenter_build_cpu_limit", "33")
 		s.Equal("the older execution", s.end(older), "SUCCEEDED")
 		history := "aws stepfunctions get-execution-history --execution-arn " + older + " --reverse-order --no-paginate --output text --query "
 		s.Check("where it stopped", history+`'events[?stateEnteredEventDetails]|[0].stateEnteredEventDetails.name'`, "Lost")
@@ -46,7 +48,7 @@ func LeaseTakenOver(s *Script) {
 
 // takeOver waits until a pass has written a parameter, then expires its lease until the execution of another event has
 // taken it. It returns the older execution. The AWS CLI would be too slow for that.
-func (s *Script) takeOver(parameter, value string) (older string) {
+func (s *Script) takeOver(table, parameter, value string) (older string) {
 	name := folder("demo") + "params/" + parameter
 	s.poll(parameter+"="+value+" and a lease", func() (string, bool, error) {
 		is, err := ssm.NewFromConfig(s.env.AWS()).GetParameter(s.ctx, &ssm.GetParameterInput{Name: &name})
@@ -58,11 +60,17 @@ func (s *Script) takeOver(parameter, value string) (older string) {
 		return *is.Parameter.Value, older != "", err
 	})
 	for try := range 200 {
-		if try%20 == 0 {
-			s.Request()
-		}
-		if s.expireLease(older) {
+		if s.expireLease(table, older) {
 			return older
+		}
+		if try%20 == 0 {
+			_, err := eventbridge.NewFromConfig(s.env.AWS()).PutEvents(s.ctx, &eventbridge.PutEventsInput{
+				Entries: []eventtypes.PutEventsRequestEntry{{EventBusName: aws.String("sawhorse"), Source: aws.String("operator"),
+					DetailType: aws.String(reconcileRequested), Detail: aws.String(`{"rack":"demo"}`)}},
+			})
+			if err != nil {
+				s.fail("put events: %v", err)
+			}
 		}
 		s.wait(50 * time.Millisecond)
 	}
@@ -71,8 +79,7 @@ func (s *Script) takeOver(parameter, value string) (older string) {
 }
 
 // expireLease makes an execution's lease expire, and reports whether another execution has it.
-func (s *Script) expireLease(owner string) (taken bool) {
-	table := s.table()
+func (s *Script) expireLease(table, owner string) (taken bool) {
 	_, err := dynamodb.NewFromConfig(s.env.AWS()).UpdateItem(s.ctx, &dynamodb.UpdateItemInput{
 		TableName: &table, Key: leaseOf("demo"), UpdateExpression: aws.String("SET expires = :past"),
 		ConditionExpression: aws.String("#owner = :owner"), ExpressionAttributeNames: map[string]string{"#owner": "owner"},
