@@ -6,6 +6,8 @@ entry is created. sandbox_api shows that id and the current one, and the sandbox
 
 import re
 
+from patches import patch
+
 from ministack.services import eks, iam
 
 INVALID = "InvalidParameterException"
@@ -17,33 +19,14 @@ NODES = {"EC2_LINUX": ["system:nodes"], "EC2_WINDOWS": ["eks:kube-proxy-windows"
 
 role_ids = {}  # access entry ARN -> the role's unique id when the entry was made
 
-_handle = None
-_build = eks._build_access_entry
-_create = eks._create_access_entry
-_update = eks._update_access_entry
-_associate = eks._associate_access_policy
-_create_nodegroup = None
-_create_association = eks._create_pod_identity_association
 
-
-def install():
-    global _handle, _create_nodegroup
-    _handle, _create_nodegroup = eks._handle_request_sync, eks._create_nodegroup
-    eks._handle_request_sync = handle
-    eks._build_access_entry = build_access_entry
-    eks._create_access_entry = create_access_entry
-    eks._update_access_entry = update_access_entry
-    eks._associate_access_policy = associate_access_policy
-    eks._create_nodegroup = create_nodegroup
-    eks._create_pod_identity_association = create_pod_identity_association
-
-
-def handle(method, path, headers, body, query):
+@patch("ministack.services.eks._handle_request_sync")
+def handle(original, method, path, headers, body, query):
     match = re.match(r"/clusters/([A-Za-z0-9_-]+)/access-entries(/|$)", path)
     cluster = match and eks._clusters.get(match.group(1))
     if cluster and mode(cluster) == "CONFIG_MAP":
         return eks._error(400, "InvalidRequestException", MODE_MESSAGE)
-    return _handle(method, path, headers, body, query)
+    return original(method, path, headers, body, query)
 
 
 def mode(cluster):
@@ -56,33 +39,38 @@ def current_role_id(principal_arn):
     return role["RoleId"] if role and role["Arn"] == principal_arn else None
 
 
-def build_access_entry(cluster, principal, body):
+@patch("ministack.services.eks._build_access_entry")
+def build_access_entry(original, cluster, principal, body):
     """MiniStack's record with EKS's defaults, also for the cluster creator's entry."""
-    entry = _build(cluster, principal, {**body, **_identity(principal, body.get("type", "STANDARD"), body)})
+    entry = original(cluster, principal, {**body, **_identity(principal, body.get("type", "STANDARD"), body)})
     role_ids[entry["accessEntryArn"]] = current_role_id(principal)
     return entry
 
 
-def create_access_entry(cluster, body):
+@patch("ministack.services.eks._create_access_entry")
+def create_access_entry(original, cluster, body):
     refusal = _principal_refusal(body.get("principalArn", "")) or _identity_refusal(body.get("type", "STANDARD"), body)
-    return eks._error(400, *refusal) if refusal else _create(cluster, body)
+    return eks._error(400, *refusal) if refusal else original(cluster, body)
 
 
-def update_access_entry(cluster, principal, body):
+@patch("ministack.services.eks._update_access_entry")
+def update_access_entry(original, cluster, principal, body):
     entry = eks._access_entries.get(eks._ae_key(cluster, principal))
     refusal = entry and _identity_refusal(entry["type"], body)
-    return eks._error(400, *refusal) if refusal else _update(cluster, principal, body)
+    return eks._error(400, *refusal) if refusal else original(cluster, principal, body)
 
 
-def associate_access_policy(cluster, principal, body):
+@patch("ministack.services.eks._associate_access_policy")
+def associate_access_policy(original, cluster, principal, body):
     if not body.get("policyArn", "").startswith(POLICIES):
         return eks._error(400, INVALID, "The policyArn parameter format is not valid")
-    return _associate(cluster, principal, body)
+    return original(cluster, principal, body)
 
 
-def create_nodegroup(cluster, body):
+@patch("ministack.services.eks._create_nodegroup")
+def create_nodegroup(original, cluster, body):
     # In the API modes EKS itself creates the access entry for the nodes of a managed node group.
-    answer = _create_nodegroup(cluster, body)
+    answer = original(cluster, body)
     role = body.get("nodeRole", "")
     if answer[0] == 200 and mode(eks._clusters[cluster]) != "CONFIG_MAP":
         if eks._ae_key(cluster, role) not in eks._access_entries:
@@ -90,10 +78,11 @@ def create_nodegroup(cluster, body):
     return answer
 
 
-def create_pod_identity_association(cluster, body):
+@patch("ministack.services.eks._create_pod_identity_association")
+def create_pod_identity_association(original, cluster, body):
     if body.get("roleArn") and not current_role_id(body["roleArn"]):
         return eks._error(400, INVALID, "Role provided in the request does not exist.")
-    return _create_association(cluster, body)
+    return original(cluster, body)
 
 
 def _principal_refusal(arn):

@@ -4,18 +4,13 @@ CloudWatch accepts an alarm on one metric, or on Metrics, a list of expressions.
 second form. This module stores such an alarm under its expression. No metric can trigger it.
 """
 
-from ministack.services.cloudformation import provisioners
-
-_record = provisioners._cw_metric_alarm_record
+from patches import patch
 
 
-def install():
-    provisioners._cw_metric_alarm_record = record
-
-
-def record(name, props):
+@patch("ministack.services.cloudformation.provisioners._cw_metric_alarm_record")
+def record(original, name, props):
     queries = [q for q in props.get("Metrics") or [] if q.get("Expression")]
     if queries:
         plain = {key: value for key, value in props.items() if key != "Metrics"}
         props = plain | {"MetricName": queries[0]["Expression"], "Namespace": "Expression"}
-    return _record(name, props)
+    return original(name, props)

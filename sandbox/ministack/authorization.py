@@ -6,36 +6,32 @@ import re
 from urllib.parse import unquote
 
 import role_replicas
+from patches import patch
 
 from ministack.core import iam_actions
-from ministack.services import eks, iam, tagging
+from ministack.services import eks, iam
 
-_extract = iam_actions.extract_resource_arn
 entry = contextvars.ContextVar("sandbox_access_entry", default=None)  # cluster and principal of the access entry that the call is about
-_iam_tags = tagging._RESOURCE_TAG_COLLECTORS["iam"]
 
 
-def install():
-    iam_actions.extract_resource_arn = extract_resource_arn  # the app imports the function at each request
-    tagging._RESOURCE_TAG_COLLECTORS["iam"] = _with_profiles
-    tagging._RESOURCE_TAG_COLLECTORS["eks"] = _eks_tags
-
-
-def _with_profiles():
+@patch("ministack.services.tagging._RESOURCE_TAG_COLLECTORS.iam")
+def with_profiles(original):
     """Makes aws:ResourceTag work for instance profiles, as it does for users and roles."""
-    yield from _iam_tags()
+    yield from original()
     for profile in iam._instance_profiles.values():
         yield profile["Arn"], profile["Tags"]
 
 
-def _eks_tags():
+@patch("ministack.services.tagging._RESOURCE_TAG_COLLECTORS.eks", new=True)
+def eks_tags(_original):
     """Makes aws:ResourceTag work for clusters and their parts."""
     for arn, tags in eks._tags.items():
         yield arn, [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
-def extract_resource_arn(service, method, path, headers, body, query, region, account):
-    arn = _extract(service, method, path, headers, body, query, region, account)
+@patch("ministack.core.iam_actions.extract_resource_arn")  # the app imports the function at each request
+def extract_resource_arn(original, service, method, path, headers, body, query, region, account):
+    arn = original(service, method, path, headers, body, query, region, account)
     if service == "ssm" and arn == "*":
         arn = _parameters(body, region, account) or arn
     if service == "ssm":  # AWS's own parameters belong to no account

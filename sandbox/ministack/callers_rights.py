@@ -11,6 +11,8 @@ gateway sends the contents of the launch template.
 import contextvars
 import json
 
+from patches import patch
+
 from ministack.core import iam_evaluator
 from ministack.core.iam_actions import identity_denial_message
 from ministack.core.responses import get_account_id, get_region
@@ -19,50 +21,41 @@ from ministack.services import eks
 
 _caller = contextvars.ContextVar("sandbox_caller", default="")  # the access key
 _template = contextvars.ContextVar("sandbox_launch_template", default=None)
-_handle = _create_nodegroup = _create_association = _update_association = _create_entry = None
 
-
-def install():
-    global _handle, _create_nodegroup, _create_association, _update_association, _create_entry
-    _handle, _create_nodegroup = eks._handle_request_sync, eks._create_nodegroup
-    _create_association, _update_association = eks._create_pod_identity_association, eks._update_pod_identity_association
-    _create_entry = eks._create_access_entry
-    eks._handle_request_sync = handle
-    eks._create_nodegroup = create_nodegroup
-    eks._create_pod_identity_association = create_association
-    eks._update_pod_identity_association = update_association
-    eks._create_access_entry = create_entry
-
-
-def handle(method, path, headers, body, query):
+@patch("ministack.services.eks._handle_request_sync")
+def handle(original, method, path, headers, body, query):
     _caller.set(extract_access_key_id(headers, query))
     _template.set(json.loads(headers.get("x-sandbox-launch-template") or "null"))
-    return _handle(method, path, headers, body, query)
+    return original(method, path, headers, body, query)
 
 
-def create_nodegroup(cluster, body):
+@patch("ministack.services.eks._create_nodegroup")
+def create_nodegroup(original, cluster, body):
     role = body.get("nodeRole", "")
     asked = [("iam:PassRole", role, {"iam:PassedToService": "eks.amazonaws.com"}), ("iam:GetRole", role, {}),
              ("iam:ListAttachedRolePolicies", role, {}), ("ec2:DescribeSubnets", "*", {})]
     asked += _tagging(f"nodegroup/{cluster}/{body['nodegroupName']}/*", body)
     if _template.get():
         asked += _launch(_template.get(), body.get("subnets", []))
-    return _refusal(asked) or _create_nodegroup(cluster, body)
+    return _refusal(asked) or original(cluster, body)
 
 
-def create_entry(cluster, body):
+@patch("ministack.services.eks._create_access_entry")
+def create_entry(original, cluster, body):
     handed = [("iam:PassRole", body.get("principalArn", ""), {"iam:PassedToService": "ec2.amazonaws.com"})]
     kind, _, name = body.get("principalArn", "").rpartition(":")[2].partition("/")
     tagging = _tagging(f"access-entry/{cluster}/{kind}/{get_account_id()}/{name.rpartition('/')[2]}/*", body)
-    return _refusal((handed if body.get("type") in ("EC2_LINUX", "EC2_WINDOWS") else []) + tagging) or _create_entry(cluster, body)
+    return _refusal((handed if body.get("type") in ("EC2_LINUX", "EC2_WINDOWS") else []) + tagging) or original(cluster, body)
 
 
-def create_association(cluster, body):
-    return _refusal(_handed_on(body) + _tagging(f"podidentityassociation/{cluster}/*", body)) or _create_association(cluster, body)
+@patch("ministack.services.eks._create_pod_identity_association")
+def create_association(original, cluster, body):
+    return _refusal(_handed_on(body) + _tagging(f"podidentityassociation/{cluster}/*", body)) or original(cluster, body)
 
 
-def update_association(cluster, association, body):
-    return _refusal(_handed_on(body)) or _update_association(cluster, association, body)
+@patch("ministack.services.eks._update_pod_identity_association")
+def update_association(original, cluster, association, body):
+    return _refusal(_handed_on(body)) or original(cluster, association, body)
 
 
 def _tagging(resource, body):

@@ -12,45 +12,39 @@ import re
 
 import authorization
 import ec2_gate
+from patches import patch
+
 from ministack.core import iam_actions, iam_evaluator
 from ministack.services import eks, iam
 
-_tags = iam_actions.request_tag_context
-_first_match = iam_evaluator._first_match
-_resolve_principal = iam_evaluator.resolve_principal
-_pin_request_caller = iam_evaluator.pin_request_caller
 _user_agent = contextvars.ContextVar("sandbox_user_agent", default=None)
 _names_a_tag = iam_evaluator.ParsedStatement(
     "", "Allow", actions=["nothing"], resources=["nothing"], conditions={"Null": {"aws:ResourceTag/x": "true"}})
 _variable = re.compile(r"\$\{([^}]+)\}")
 
 
-def install():
-    iam_actions.request_tag_context = request_context  # the app imports the function at each request
-    iam_evaluator._first_match = first_match
-    iam_evaluator.resolve_principal = resolve_principal
-    iam_evaluator.pin_request_caller = pin_request_caller  # the app imports the function at each request
-
-
-def pin_request_caller(headers, query):
+@patch("ministack.core.iam_evaluator.pin_request_caller")  # the app imports the function at each request
+def pin_request_caller(original, headers, query=None):
     _user_agent.set(headers.get("user-agent"))
-    return _pin_request_caller(headers, query)
+    return original(headers, query)
 
 
-def resolve_principal(*args, **named):
+@patch("ministack.core.iam_evaluator.resolve_principal")
+def resolve_principal(original, *args, **named):
     """MiniStack looks up a resource's tags only if one of the caller's own policies refers to tags.
 
     If only the permissions boundary refers to them, this adds a statement that names a tag and has no other effect.
     """
-    found = _resolve_principal(*args, **named)
+    found = original(*args, **named)
     limits = getattr(found, "limits", [])
     if limits and any(iam_evaluator._names_condition_key(limit, "aws:resourcetag/") for limit in limits):
         found.policies = [*found.policies, [_names_a_tag]]
     return found
 
 
-def first_match(ctx, statements, effect):
-    return _first_match(ctx, [_filled(s, ctx) for s in statements], effect)
+@patch("ministack.core.iam_evaluator._first_match")
+def first_match(original, ctx, statements, effect):
+    return original(ctx, [_filled(s, ctx) for s in statements], effect)
 
 
 def _filled(statement, ctx):
@@ -62,8 +56,9 @@ def _filled(statement, ctx):
     return dataclasses.replace(statement, resources=filled or ["nothing"])
 
 
-def request_context(service, action, body, params):
-    context = _tags(service, action, body, params)
+@patch("ministack.core.iam_actions.request_tag_context")  # the app imports the function at each request
+def request_context(original, service, action, body, params):
+    context = original(service, action, body, params)
     if _user_agent.get():
         context["aws:UserAgent"] = _user_agent.get()
     if service == "iam":

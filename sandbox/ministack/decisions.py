@@ -17,6 +17,7 @@ import threading
 from dataclasses import asdict
 
 import role_replicas
+from patches import patch
 
 from ministack.core import iam_evaluator
 from ministack.core.responses import get_account_id
@@ -25,8 +26,6 @@ from ministack.services import cloudformation
 FILE = os.environ.get("SANDBOX_DECISIONS")
 STACK = "Sawhorse"
 
-_enforce = iam_evaluator.enforce
-_evaluate = iam_evaluator.evaluate
 _asked = contextvars.ContextVar("sandbox_asked", default=None)
 _lock = threading.Lock()
 _kept = set()
@@ -34,16 +33,12 @@ _roles = {}  # a role's name -> its logical id, its policies, the keys of their 
 _script = ""
 
 
-def install():
-    iam_evaluator.enforce = enforce  # the app imports the function at each request
-    iam_evaluator.evaluate = evaluate
-
-
-def enforce(*args, **named):
+@patch("ministack.core.iam_evaluator.enforce")  # the app imports the function at each request
+def enforce(original, *args, **named):
     asked = []
     token = _asked.set(asked)
     try:
-        denied = _enforce(*args, **named)
+        denied = original(*args, **named)
     finally:
         _asked.reset(token)
     if asked and _script and not role_replicas.unknown(asked[0][0].resource_arn):
@@ -51,8 +46,9 @@ def enforce(*args, **named):
     return denied
 
 
-def evaluate(ctx, policies, *limits):
-    result = _evaluate(ctx, policies, *limits)
+@patch("ministack.core.iam_evaluator.evaluate")
+def evaluate(original, ctx, policies, *limits):
+    result = original(ctx, policies, *limits)
     if _asked.get() is not None:  # the caller's policies come first, then that of the resource
         _asked.get().append((ctx, policies, result.decision))
     return result

@@ -10,37 +10,23 @@ import re
 from urllib.parse import parse_qs
 
 import lag
+from patches import patch
 
-from ministack import app
 from ministack.core import iam_actions, iam_evaluator
 from ministack.core.responses import get_account_id, get_region
 from ministack.core.router import extract_access_key_id
-from ministack.services import tagging
 
-_extract = None
-_others = iam_actions.verified_access_resource_arns
 # The tags of the instances, images and subnets of a call that is being authorized, by ARN. The gateway sends them.
 _tags = {}
 
 # The prefix of an EC2 resource id gives its kind.
 KINDS = {"vpc": "vpc", "subnet": "subnet", "sg": "security-group", "i": "instance", "vol": "volume",
          "lt": "launch-template", "ami": "image", "eni": "network-interface", "fleet": "fleet"}
-
-
 LAUNCHES = ("RunInstances", "CreateFleet")
 
 
-def install():
-    global _extract
-    _extract = iam_actions.extract_resource_arn
-    iam_actions.extract_resource_arn = extract_resource_arn
-    iam_actions.verified_access_resource_arns = further_resource_arns
-    app.SERVICE_HANDLERS["ec2"] = allowed
-    app.SERVICE_HANDLERS["autoscaling"] = allowed
-    tagging._RESOURCE_TAG_COLLECTORS["ec2"] = collect
-
-
-async def allowed(_method, _path, headers, body, query):
+@patch("ministack.app.SERVICE_HANDLERS.ec2", "ministack.app.SERVICE_HANDLERS.autoscaling")
+async def allowed(_original, _method, _path, headers, body, query):
     form = parse_qs(body.decode(), keep_blank_values=True)
     action = iam_actions._query_param(form, "Action")
     owners = json.loads(headers.get("x-sandbox-image-owners") or "{}")
@@ -53,11 +39,13 @@ async def allowed(_method, _path, headers, body, query):
     return 200, {"x-sandbox-authorized": "true", **({"x-sandbox-lags": "true"} if lag.lagging() else {})}, b""
 
 
-def collect():
+@patch("ministack.services.tagging._RESOURCE_TAG_COLLECTORS.ec2", new=True)
+def collect(_original):
     return [(arn, [{"Key": key, "Value": value} for key, value in tags.items()]) for arn, tags in _tags.items()]
 
 
-def extract_resource_arn(service, method, path, headers, body, query, region, account):
+@patch("ministack.core.iam_actions.extract_resource_arn")
+def extract_resource_arn(original, service, method, path, headers, body, query, region, account):
     """Describe calls have no resource. CreateTags and DeleteTags name theirs in ResourceId.N, TerminateInstances in
     InstanceId.N.
     """
@@ -73,7 +61,7 @@ def extract_resource_arn(service, method, path, headers, body, query, region, ac
             return f"arn:aws:ec2:{region}:{account}:{KINDS[match.group(1)]}/{name}"
         if action in LAUNCHES:
             return f"arn:aws:ec2:{region}:{account}:instance/*"  # allowed() checks the other resources
-    return _extract(service, method, path, headers, body, query, region, account)
+    return original(service, method, path, headers, body, query, region, account)
 
 
 def _arn(name, region, account):
@@ -82,12 +70,13 @@ def _arn(name, region, account):
     return f"arn:aws:ec2:{region}:{'' if kind == 'image' else account}:{kind}/{name}"
 
 
-def further_resource_arns(query, region, account):
+@patch("ministack.core.iam_actions.verified_access_resource_arns")
+def further_resource_arns(original, query, region, account):
     """Each instance of TerminateInstances is authorized separately. MiniStack has such a list for another kind of
     call.
     """
     if iam_actions._query_param(query, "Action") != "TerminateInstances":
-        return _others(query, region, account)
+        return original(query, region, account)
     names = sorted(key for key in query if key.startswith("InstanceId."))
     return [f"arn:aws:ec2:{region}:{account}:instance/{iam_actions._query_param(query, key)}" for key in names]
 

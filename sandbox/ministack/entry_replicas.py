@@ -7,6 +7,7 @@ and no new one can be created in its place until then.
 
 import lag
 import role_replicas
+from patches import patch
 
 from ministack.services import eks
 
@@ -14,70 +15,65 @@ NOT_FOUND = "The specified principalArn could not be found. You can view your av
 ROLE = "Role provided in the request does not exist."
 INVALID = "The specified principalArn is invalid: invalid principal."
 
-_handlers = {}
 _deleted = {}  # (cluster, principal) -> the entry that was deleted last
 
 
-def install():
-    for name in ("_create_access_entry", "_describe_access_entry", "_update_access_entry", "_delete_access_entry",
-                 "_associate_access_policy", "_disassociate_access_policy", "_list_associated_access_policies",
-                 "_create_pod_identity_association"):
-        _handlers[name] = getattr(eks, name)
-    eks._create_access_entry = create
-    eks._describe_access_entry = describe
-    eks._delete_access_entry = delete
-    eks._create_pod_identity_association = create_association
-    eks._associate_access_policy = associate
-    for name in ("_update_access_entry", "_disassociate_access_policy", "_list_associated_access_policies"):
-        setattr(eks, name, _of_an_entry(_handlers[name]))
-
-
-def create(cluster, body):
+@patch("ministack.services.eks._create_access_entry")
+def create(original, cluster, body):
     principal = body.get("principalArn", "")
     if _role_unknown(principal):
         return eks._error(400, "InvalidParameterException", INVALID)
     if lag.pending("deleted-entry", _key(cluster, principal)):
         return eks._error(409, "ResourceInUseException", "The specified access entry resource is already in use on this cluster.")
-    answer = _handlers["_create_access_entry"](cluster, body)
+    answer = original(cluster, body)
     if answer[0] == 200:
         lag.begin("access-entry", _key(cluster, principal))
     return answer
 
 
-def describe(cluster, principal):
+@patch("ministack.services.eks._describe_access_entry")
+def describe(original, cluster, principal):
     if lag.pending("deleted-entry", _key(cluster, principal)) and eks._ae_key(cluster, principal) not in eks._access_entries:
         return eks._json_resp(200, {"accessEntry": _deleted[cluster, principal]})
-    return _of_an_entry(_handlers["_describe_access_entry"])(cluster, principal)
+    return _late(cluster, principal) or original(cluster, principal)
 
 
-def delete(cluster, principal):
+@patch("ministack.services.eks._delete_access_entry")
+def delete(original, cluster, principal):
     entry = eks._access_entries.get(eks._ae_key(cluster, principal))
-    answer = _of_an_entry(_handlers["_delete_access_entry"])(cluster, principal)
+    answer = _late(cluster, principal) or original(cluster, principal)
     if answer[0] == 200:
         _deleted[cluster, principal] = dict(entry)
         lag.begin("deleted-entry", _key(cluster, principal))
     return answer
 
 
-def associate(cluster, principal, body):
-    answer = _of_an_entry(_handlers["_associate_access_policy"])(cluster, principal, body)
+@patch("ministack.services.eks._associate_access_policy")
+def associate(original, cluster, principal, body):
+    answer = _late(cluster, principal) or original(cluster, principal, body)
     if answer[0] == 200:
         lag.begin("access-policy", _key(cluster, principal))
     return answer
 
 
-def _of_an_entry(handler):
-    def call(cluster, principal, *args):
-        if lag.pending("access-entry", _key(cluster, principal)):
-            return eks._error(404, "ResourceNotFoundException", NOT_FOUND)
-        return handler(cluster, principal, *args)
-    return call
+@patch("ministack.services.eks._update_access_entry", "ministack.services.eks._disassociate_access_policy",
+       "ministack.services.eks._list_associated_access_policies")
+def of_an_entry(original, cluster, principal, *args):
+    return _late(cluster, principal) or original(cluster, principal, *args)
 
 
-def create_association(cluster, body):
+def _late(cluster, principal):
+    """The answer about an entry that the caller cannot see yet, or None."""
+    if lag.pending("access-entry", _key(cluster, principal)):
+        return eks._error(404, "ResourceNotFoundException", NOT_FOUND)
+    return None
+
+
+@patch("ministack.services.eks._create_pod_identity_association")
+def create_association(original, cluster, body):
     if _role_unknown(body.get("roleArn", "")):
         return eks._error(400, "InvalidParameterException", ROLE)
-    answer = _handlers["_create_pod_identity_association"](cluster, body)
+    answer = original(cluster, body)
     if answer[0] == 200:
         lag.begin("pod-identity", f"{cluster}/{body['namespace']}/{body['serviceAccount']}")
     return answer

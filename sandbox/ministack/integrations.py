@@ -9,6 +9,8 @@ import os
 import threading
 import urllib.request
 
+from patches import patch
+
 from ministack.services import stepfunctions
 
 MEET = os.environ["AWS_ENDPOINT_URL"] + "/_sandbox/faults/meet"
@@ -22,19 +24,14 @@ ERRORS = {
 
 quiet = threading.Lock()  # its holder stops the state machine from changing anything
 
-_invoke = stepfunctions._invoke_dynamodb
 
-
-def install():
-    stepfunctions._invoke_dynamodb = invoke
-
-
-def invoke(operation, data):
+@patch("ministack.services.stepfunctions._invoke_dynamodb")
+def invoke(original, operation, data):
     kind = _meet(operation[0].upper() + operation[1:])
     if kind and kind != "lost":
         raise _failed(kind)
     with quiet:
-        result = _invoke(operation, data)
+        result = original(operation, data)
     if kind:
         raise _failed(kind)
     return result

@@ -5,26 +5,19 @@ cannot add a client id. STS requires that the issuer's provider exists and that 
 client ids. It accepts a token whose audience is a list with one element.
 """
 
+from patches import patch
+
 from ministack.services import iam, sts
 
-_get = iam._get_oidc_provider
-_principal = sts._web_identity_principal
-_denied = sts._web_identity_trust_denied
 
-
-def install():
-    iam._IAM_HANDLERS["GetOpenIDConnectProvider"] = get_oidc_provider
-    iam._IAM_HANDLERS["AddClientIDToOpenIDConnectProvider"] = add_client_id
-    sts._web_identity_principal = web_identity_principal
-    sts._web_identity_trust_denied = web_identity_trust_denied
-
-
-def get_oidc_provider(params):
-    status, headers, body = _get(params)
+@patch("ministack.services.iam._IAM_HANDLERS.GetOpenIDConnectProvider")
+def get_oidc_provider(original, params):
+    status, headers, body = original(params)
     return status, headers, body.replace(b"<Url>https://", b"<Url>")
 
 
-def add_client_id(params):
+@patch("ministack.services.iam._IAM_HANDLERS.AddClientIDToOpenIDConnectProvider", new=True)
+def add_client_id(_original, params):
     provider = iam._oidc_providers.get(iam._p(params, "OpenIDConnectProviderArn"))
     if not provider:
         return iam._error(404, "NoSuchEntity", "OpenIDConnect Provider not found", ns="iam")
@@ -32,12 +25,14 @@ def add_client_id(params):
     return iam._xml(200, "AddClientIDToOpenIDConnectProviderResponse", "", ns="iam")
 
 
-def web_identity_principal(token, provider_id, role_arn):
-    provider, keys = _principal(token, provider_id, role_arn)
+@patch("ministack.services.sts._web_identity_principal")
+def web_identity_principal(original, token, provider_id, role_arn):
+    provider, keys = original(token, provider_id, role_arn)
     return provider, {k: v[0] if isinstance(v, list) and len(v) == 1 else v for k, v in keys.items()}
 
 
-def web_identity_trust_denied(role_arn, params, use_json):
+@patch("ministack.services.sts._web_identity_trust_denied")
+def web_identity_trust_denied(original, role_arn, params, use_json):
     provider, keys = web_identity_principal(sts._p(params, "WebIdentityToken"), sts._p(params, "ProviderId"), role_arn)
     _, is_ours, host = provider.partition(":oidc-provider/")
     if is_ours and provider not in iam._oidc_providers:
@@ -45,4 +40,4 @@ def web_identity_trust_denied(role_arn, params, use_json):
                           f"No OpenIDConnect provider found in your account for https://{host}", ns="sts")
     if is_ours and keys.get(f"{host}:aud".lower()) not in iam._oidc_providers[provider]["ClientIDList"]:
         return sts._error(400, "InvalidIdentityToken", "Incorrect token audience", ns="sts")
-    return _denied(role_arn, params, use_json)
+    return original(role_arn, params, use_json)

@@ -3,22 +3,12 @@
 import json
 
 import lag
+from patches import patch
 
 from ministack.core.responses import error_response_json, json_response
 from ministack.services import ssm
 
 _replica = lag.Replica("parameter")
-_get = ssm._get_parameter
-_get_many = ssm._get_parameters
-_by_path = None
-
-
-def install():
-    global _by_path
-    _by_path = ssm._get_parameters_by_path
-    ssm._get_parameter = get_parameter
-    ssm._get_parameters = get_parameters
-    ssm._get_parameters_by_path = get_parameters_by_path
 
 
 def written(name, before):
@@ -26,18 +16,20 @@ def written(name, before):
     _replica.written(name, before)
 
 
-def get_parameter(data):
+@patch("ministack.services.ssm._get_parameter")
+def get_parameter(original, data):
     name = data.get("Name")
     shown = _shown(name)
     if shown is ssm._parameters.get(name):  # also if the name is an ARN or selects a version
-        return _get(data)
+        return original(data)
     if not shown:
         return error_response_json("ParameterNotFound", f"Parameter {name} not found", 400)
     return json_response({"Parameter": ssm._param_out(shown, data.get("WithDecryption", False))})
 
 
-def get_parameters(data):
-    answer = _get_many(data)
+@patch("ministack.services.ssm._get_parameters")
+def get_parameters(original, data):
+    answer = original(data)
     if answer[0] != 200:
         return answer
     names = data.get("Names", [])
@@ -48,9 +40,10 @@ def get_parameters(data):
     return json_response({"Parameters": found, "InvalidParameters": missing})
 
 
-def get_parameters_by_path(data):
+@patch("ministack.services.ssm._get_parameters_by_path")
+def get_parameters_by_path(original, data):
     """Shows a deleted parameter, while its deletion is not visible yet, on the last page."""
-    answer = _by_path(data)
+    answer = original(data)
     if answer[0] != 200:
         return answer
     body = json.loads(answer[2])

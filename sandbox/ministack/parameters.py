@@ -4,39 +4,24 @@ import copy
 import json
 
 import changes
-import parameter_filters
 import parameter_replicas
 import parameter_rules
+from patches import patch
 
 from ministack.core.responses import error_response_json
 from ministack.services import ssm
 
 PAGE = 10  # GetParametersByPath rejects larger pages.
 
-_put = ssm._put_parameter
-_delete = ssm._delete_parameter
-_delete_many = ssm._delete_parameters
-_label = ssm._label_parameter_version
-_by_path = ssm._get_parameters_by_path
-
-
-def install():
-    # handle_request looks these names up at each call, CloudFormation calls them directly.
-    ssm._put_parameter = put_parameter
-    ssm._delete_parameter = delete_parameter
-    ssm._delete_parameters = delete_parameters
-    ssm._label_parameter_version = label_parameter_version
-    ssm._get_parameters_by_path = get_parameters_by_path
-    ssm._apply_filter = parameter_filters.matches
-
-
-def put_parameter(data):
+# CloudFormation calls these functions too.
+@patch("ministack.services.ssm._put_parameter")
+def put_parameter(original, data):
     existing = copy.deepcopy(ssm._parameters.get(data.get("Name")))
     data = parameter_rules.complete(data, existing)
     refusal = parameter_rules.refusal(data, existing)
     if refusal:
         return error_response_json(*refusal, 400)
-    answer = _put(data)
+    answer = original(data)
     if answer[0] == 200:
         name = data["Name"]
         del ssm._parameter_history[name][: -parameter_rules.VERSIONS]
@@ -45,18 +30,20 @@ def put_parameter(data):
     return answer
 
 
-def delete_parameter(data):
+@patch("ministack.services.ssm._delete_parameter")
+def delete_parameter(original, data):
     _, gone = ssm._lookup_parameter(data.get("Name"))
-    answer = _delete(data)
+    answer = original(data)
     if answer[0] == 200:
         parameter_replicas.written(gone["Name"], gone)
         changes.emit("Delete", gone)
     return answer
 
 
-def delete_parameters(data):
+@patch("ministack.services.ssm._delete_parameters")
+def delete_parameters(original, data):
     before = {name: ssm._lookup_parameter(name)[1] for name in data.get("Names", [])}
-    answer = _delete_many(data)
+    answer = original(data)
     if answer[0] == 200:
         for name in json.loads(answer[2])["DeletedParameters"]:
             parameter_replicas.written(name, before[name])
@@ -64,14 +51,16 @@ def delete_parameters(data):
     return answer
 
 
-def label_parameter_version(data):
-    answer = _label(data)
+@patch("ministack.services.ssm._label_parameter_version")
+def label_parameter_version(original, data):
+    answer = original(data)
     if answer[0] == 200:
         changes.emit("LabelParameterVersion", ssm._parameters[data["Name"]])
     return answer
 
 
-def get_parameters_by_path(data):
+@patch("ministack.services.ssm._get_parameters_by_path")
+def get_parameters_by_path(original, data):
     size, path = data.get("MaxResults", PAGE), data.get("Path", "")
     if not 1 <= size <= PAGE:
         return error_response_json(
@@ -83,4 +72,4 @@ def get_parameters_by_path(data):
             "ValidationException",
             'The parameter doesn\'t meet the parameter name requirements. The parameter name must begin with a '
             'forward slash "/".', 400)
-    return _by_path(data)
+    return original(data)

@@ -4,20 +4,17 @@ MiniStack derives them from the names of stack and resource. On AWS they differ 
 removed stack has left behind keeps its name, and another stack of the same name generates a new one.
 """
 
+from patches import patch
+
 from ministack.services import cloudformation
 from ministack.services.cloudformation import provisioners
 
-_physical_name = provisioners._physical_name
 
-
-def install():
-    provisioners._physical_name = physical_name
-
-
-def physical_name(stack_name, logical_id, **options):
+@patch("ministack.services.cloudformation.provisioners._physical_name")
+def physical_name(original, stack_name, logical_id, **options):
     stack = cloudformation._stacks.get(stack_name) or {}
     token = provisioners._NAME_SEED.set(provisioners._NAME_SEED.get() + stack.get("StackId", ""))
     try:
-        return _physical_name(stack_name, logical_id, **options)
+        return original(stack_name, logical_id, **options)
     finally:
         provisioners._NAME_SEED.reset(token)

@@ -13,10 +13,11 @@ import logging
 import time
 
 import lag
+from patches import patch
 
 from ministack.core import iam_evaluator
 from ministack.core.responses import get_account_id, get_region
-from ministack.services import eventbridge, sqs
+from ministack.services import sqs
 
 HELD = lag.KINDS["deleted-queue"]
 MISSING = "QueueDoesNotExist", "The specified queue does not exist."
@@ -24,22 +25,7 @@ MISSING = "QueueDoesNotExist", "The specified queue does not exist."
 _seconds = HELD * lag.SCALE
 _free = {}  # account, region, name -> when a queue of that name can be created again
 _dying = {}  # account, region, name -> the deleted queue
-_create = sqs._HANDLERS["CreateQueue"]
-_delete = sqs._HANDLERS["DeleteQueue"]
-_url = sqs._HANDLERS["GetQueueUrl"]
-_find = sqs._get_q
-_invoke = eventbridge._invoke_target
-_send = eventbridge._dispatch_to_sqs
 _rule = contextvars.ContextVar("sandbox_rule", default="")
-
-
-def install():
-    eventbridge._invoke_target = invoke
-    eventbridge._dispatch_to_sqs = send
-    sqs._HANDLERS["CreateQueue"] = create
-    sqs._HANDLERS["DeleteQueue"] = delete
-    sqs._HANDLERS["GetQueueUrl"] = url_of
-    sqs._get_q = find
 
 
 def hold(seconds):
@@ -47,43 +33,47 @@ def hold(seconds):
     _seconds = seconds
 
 
-def create(data, url):
+@patch("ministack.services.sqs._HANDLERS.CreateQueue")
+def create(original, data, url):
     name = data.get("QueueName", "")
     if time.time() < _free.get(_key(name), 0):
         raise sqs._Err("QueueDeletedRecently",
                        "You must wait 60 seconds after deleting a queue before you can create another with the same name.")
     new = name not in sqs._queue_name_to_url
-    answer = _create(data, url)
+    answer = original(data, url)
     if new:
         _dying.pop(_key(name), None)
         lag.begin("queue", name)
     return answer
 
 
-def delete(data, url):
+@patch("ministack.services.sqs._HANDLERS.DeleteQueue")
+def delete(original, data, url):
     queue = sqs._get_q(data.get("QueueUrl", url))
     name = queue["name"]
     if _key(name) in _dying:
         return {}
-    answer = _delete(data, url)
+    answer = original(data, url)
     _dying[_key(name)], _free[_key(name)] = queue, time.time() + _seconds
     lag.begin("deleted-queue", name)
     return answer
 
 
-def url_of(data, url):
+@patch("ministack.services.sqs._HANDLERS.GetQueueUrl")
+def url_of(original, data, url):
     name = data.get("QueueName", "")
     if lag.pending("queue", name):
         raise sqs._Err(*MISSING)
     queue = _lingering(name)
-    return {"QueueUrl": queue["url"]} if queue else _url(data, url)
+    return {"QueueUrl": queue["url"]} if queue else original(data, url)
 
 
-def find(url, action=None):
+@patch("ministack.services.sqs._get_q")
+def find(original, url, action=None):
     name = sqs._queue_ref_from_urlish(url)[1]
     if lag.pending("queue", name):
         raise sqs._Err(*MISSING)
-    return _lingering(name) or _find(url, action)
+    return _lingering(name) or original(url, action)
 
 
 def _lingering(name):
@@ -91,15 +81,17 @@ def _lingering(name):
     return _dying.get(_key(name)) if lag.pending("deleted-queue", name) else None
 
 
-def invoke(target, event, rule, view=None):
+@patch("ministack.services.eventbridge._invoke_target")
+def invoke(original, target, event, rule, view=None):
     token = _rule.set(rule.get("Arn", ""))
     try:
-        return _invoke(target, event, rule, view)
+        return original(target, event, rule, view)
     finally:
         _rule.reset(token)
 
 
-def send(spec, payload, parameters=None):
+@patch("ministack.services.eventbridge._dispatch_to_sqs")
+def send(original, spec, payload, parameters=None):
     queue = sqs._queue_by_arn(str(spec))
     service, account = "events.amazonaws.com", get_account_id()
     asked = iam_evaluator.EvalContext(
@@ -109,7 +101,7 @@ def send(spec, payload, parameters=None):
     if iam_evaluator.evaluate_resource_policy(policy, asked, service).decision != "Allow":
         logging.getLogger("sandbox").warning("%s: the queue's policy does not let %s in", spec, _rule.get())
         return None
-    return _send(spec, payload, parameters)
+    return original(spec, payload, parameters)
 
 
 def _key(name):

@@ -25,7 +25,7 @@ OURS = "sandbox"
 HEALTH = "http://127.0.0.1:" + os.environ["GATEWAY_PORT"] + "/_ministack/health"
 
 
-def install():
+def restore():
     """Restores the saved state, if there is one."""
     if not os.path.isdir(persistence.STATE_DIR):
         return

@@ -8,32 +8,21 @@ import copy
 from contextlib import contextmanager
 
 import lag
+from patches import patch
 
 from ministack.core import iam_evaluator
 from ministack.core.responses import get_account_id
 from ministack.services import iam
 
+HANDLERS = "ministack.services.iam._IAM_HANDLERS."
 READS = ("GetRole", "GetRolePolicy", "ListRolePolicies", "ListAttachedRolePolicies", "ListRoleTags", "ListInstanceProfilesForRole")
-WRITES = ("CreateRole", "DeleteRole", "UpdateRole", "UpdateAssumeRolePolicy", "PutRolePermissionsBoundary",
+WRITES = ("DeleteRole", "UpdateRole", "UpdateAssumeRolePolicy", "PutRolePermissionsBoundary",
           "DeleteRolePermissionsBoundary", "PutRolePolicy", "DeleteRolePolicy", "AttachRolePolicy", "DetachRolePolicy", "TagRole",
           "UntagRole")
 
 _iam = lag.Replica("iam")
 _ec2 = lag.Replica("ec2-policies")
 _judging_ec2 = contextvars.ContextVar("sandbox_judging_ec2", default=False)
-_gather = iam_evaluator._gather_role_policies
-_enforce = None
-
-
-def install():
-    global _enforce
-    for action in READS:
-        iam._IAM_HANDLERS[action] = _read(iam._IAM_HANDLERS[action])
-    for action in WRITES:
-        iam._IAM_HANDLERS[action] = _write(action, iam._IAM_HANDLERS[action])
-    _enforce = iam_evaluator.enforce
-    iam_evaluator.enforce = enforce
-    iam_evaluator._gather_role_policies = gather_role_policies
 
 
 def shown(name):
@@ -53,28 +42,35 @@ def unknown_to_eks(name):
     return lag.pending("eks-role", name)
 
 
-def _read(handler):
-    def read(params):
-        name = iam._p(params, "RoleName")
-        with _as_shown(name):
-            return handler(params)
-    return read
+@patch(*(HANDLERS + action for action in READS))
+def read(original, params):
+    with _as_shown(iam._p(params, "RoleName")):
+        return original(params)
 
 
-def _write(action, handler):
-    def write(params):
-        name = iam._p(params, "RoleName")
-        if action != "CreateRole" and iam._roles.get(name) and not shown(name):
-            return iam._error(404, "NoSuchEntity", f"The role with name {name} cannot be found.", ns="iam")
-        before = copy.deepcopy(iam._roles.get(name))
-        answer = handler(params)
-        if answer[0] == 200:
-            _iam.written(name, before)
-            _ec2.written(name, before)
-            if action == "CreateRole":
-                lag.begin("eks-role", name)
-        return answer
-    return write
+@patch(*(HANDLERS + action for action in WRITES))
+def write(original, params):
+    name = iam._p(params, "RoleName")
+    if iam._roles.get(name) and not shown(name):
+        return iam._error(404, "NoSuchEntity", f"The role with name {name} cannot be found.", ns="iam")
+    before = copy.deepcopy(iam._roles.get(name))
+    answer = original(params)
+    if answer[0] == 200:
+        _iam.written(name, before)
+        _ec2.written(name, before)
+    return answer
+
+
+@patch(HANDLERS + "CreateRole")
+def create(original, params):
+    name = iam._p(params, "RoleName")
+    before = copy.deepcopy(iam._roles.get(name))
+    answer = original(params)
+    if answer[0] == 200:
+        _iam.written(name, before)
+        _ec2.written(name, before)
+        lag.begin("eks-role", name)
+    return answer
 
 
 @contextmanager
@@ -95,22 +91,24 @@ def _put(name, role):
         iam._roles.pop(name, None)
 
 
-def enforce(access_key_id, iam_action, service, *args, **named):
+@patch("ministack.core.iam_evaluator.enforce")
+def enforce(original, access_key_id, iam_action, service, *args, **named):
     token = _judging_ec2.set(service == "ec2")
     try:
-        return _enforce(access_key_id, iam_action, service, *args, **named)
+        return original(access_key_id, iam_action, service, *args, **named)
     finally:
         _judging_ec2.reset(token)
 
 
-def gather_role_policies(name, account):
+@patch("ministack.core.iam_evaluator._gather_role_policies")
+def gather_role_policies(original, name, account):
     """EC2 evaluates the policies that have reached it."""
     now = iam._roles.get_scoped(account, None, name)
     if not _judging_ec2.get() or account != get_account_id():
-        return _gather(name, account)
+        return original(name, account)
     known = _ec2.shows(name, now)
     if known is now:
-        return _gather(name, account)
+        return original(name, account)
     documents = list((known or {}).get("InlinePolicies", {}).values())
     documents += [iam_evaluator._resolve_managed_policy_document(arn, account) for arn in (known or {}).get("AttachedPolicies", [])]
     return [parsed for parsed in (iam_evaluator.parse_policy_document(d) for d in documents if d) if parsed]

@@ -12,25 +12,20 @@ import pod_identity
 import queues
 import restart
 import updates
+from patches import patch
 
-from ministack import app as ministack
 from ministack.core.iam_evaluator import resolve_caller_identity
 from ministack.core.responses import set_request_account_id, set_request_region
 from ministack.services import eks
 
-_app = ministack.app
 
-
-def install():
-    ministack.app = app
-
-
-async def app(scope, receive, send):
+@patch("ministack.app.app")
+async def app(original, scope, receive, send):
     handler = ROUTES.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
     if scope["type"] == "http":
         lag.meet(scope)
     if not handler:
-        return await _app(scope, receive, send)
+        return await original(scope, receive, send)
     query = {key: values[0] for key, values in parse_qs(scope["query_string"].decode()).items()}
     set_request_account_id(query.get("accessKeyId", ""))
     set_request_region(None)

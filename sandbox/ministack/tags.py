@@ -2,43 +2,34 @@
 
 from urllib.parse import unquote
 
+from patches import patch
+
 from ministack.services import eks
 
-_resolve = eks._resolve_tag_resource_arn
-_tag = eks._tag_resource
-_untag = eks._untag_resource
-_handle = None
+
+@patch("ministack.services.eks._tag_resource", "ministack.services.eks._untag_resource")
+def change(original, arn, asked):
+    answer, record = original(arn, asked), _record(arn)
+    if answer[0] == 200 and record:
+        record["tags"] = dict(eks._tags.get(arn, {}))
+    return answer
 
 
-def install():
-    global _handle
-    _handle = eks._handle_request_sync
-    eks._handle_request_sync = handle
-    eks._resolve_tag_resource_arn = resolve
-    eks._tag_resource = lambda arn, body: _show(arn, _tag(arn, body))
-    eks._untag_resource = lambda arn, query: _show(arn, _untag(arn, query))
-
-
-def handle(method, path, headers, body, query):
+@patch("ministack.services.eks._handle_request_sync")
+def handle(original, method, path, headers, body, query):
     # MiniStack reads only the first of several tagKeys.
     if method == "DELETE" and path.startswith("/tags/"):
         return eks._untag_resource(unquote(path[len("/tags/"):]), query)
-    return _handle(method, path, headers, body, query)
+    return original(method, path, headers, body, query)
 
 
-def resolve(arn):
+@patch("ministack.services.eks._resolve_tag_resource_arn")
+def resolve(original, arn):
     """Makes Pod Identity associations taggable."""
     record = _record(arn)
     if record and arn == record.get("associationArn"):
         return arn, None
-    return _resolve(arn)
-
-
-def _show(arn, answer):
-    record = _record(arn)
-    if answer[0] == 200 and record:
-        record["tags"] = dict(eks._tags.get(arn, {}))
-    return answer
+    return original(arn)
 
 
 def _record(arn):

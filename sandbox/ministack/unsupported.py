@@ -5,8 +5,9 @@ name. That takes it seconds, in which it answers nobody: neither another call no
 Here every call is signed for a service of AWS.
 """
 
-from ministack.core import router
+from patches import patch
 
 
-def install():
-    router._is_aws_service_name = lambda _name: True
+@patch("ministack.core.router._is_aws_service_name")
+def is_aws_service_name(_original, _name):
+    return True

@@ -12,6 +12,7 @@ import time
 
 import cluster_rules
 import nodegroup_rules
+from patches import patch
 
 from ministack.core.responses import new_uuid
 from ministack.services import eks
@@ -19,35 +20,27 @@ from ministack.services import eks
 SECONDS = float(os.environ.get("SANDBOX_UPDATE_SECONDS", "1.5"))
 NAME = r"([A-Za-z0-9_-]+)"
 
-_handle = eks._handle_request_sync
-_create_cluster = eks._create_cluster
-_create_nodegroup = eks._create_nodegroup
-_delete_nodegroup = eks._delete_nodegroup
 _updates = {}  # cluster ARN -> updates, oldest first
 _due = {}  # node group ARN -> when its creation or deletion ends
 
 
-def install():
-    eks._handle_request_sync = handle
-    eks._create_cluster = create_cluster
-    eks._create_nodegroup = create_nodegroup
-
-
-def handle(method, path, headers, body, query):
+@patch("ministack.services.eks._handle_request_sync")
+def handle(original, method, path, headers, body, query):
     settle()
     for verb, pattern, function in ROUTES:
         match = re.fullmatch(pattern, path)
         if match and verb == method:
             return function(*match.groups(), eks.json.loads(body or b"{}"),
                             {k: v[0] if isinstance(v, list) else v for k, v in query.items()})
-    return _handle(method, path, headers, body, query)
+    return original(method, path, headers, body, query)
 
 
-def create_cluster(body, creator_arn=None):
+@patch("ministack.services.eks._create_cluster")
+def create_cluster(original, body, creator_arn=None):
     body, refusal = cluster_rules.complete(body)
     if refusal:
         return eks._error(400, *refusal)
-    answer = _create_cluster(body, creator_arn)
+    answer = original(body, creator_arn)
     if answer[0] == 200:
         record = eks._clusters[body["name"]]
         record["computeConfig"] = body.get("computeConfig", {"enabled": False})
@@ -55,11 +48,12 @@ def create_cluster(body, creator_arn=None):
     return answer
 
 
-def create_nodegroup(cluster, body):
+@patch("ministack.services.eks._create_nodegroup")
+def create_nodegroup(original, cluster, body):
     refusal = cluster in eks._clusters and nodegroup_rules.create_refusal(eks._clusters[cluster], body)
     if refusal:
         return eks._error(400, *refusal)
-    answer = _create_nodegroup(cluster, {"amiType": "AL2023_x86_64_STANDARD", **body})
+    answer = original(cluster, {"amiType": "AL2023_x86_64_STANDARD", **body})
     if answer[0] == 200:
         record = eks._nodegroups[f"{cluster}/{body['nodegroupName']}"]
         record.update({key: body[key] for key in ("launchTemplate", "updateConfig", "remoteAccess", "nodeRepairConfig") if key in body})
@@ -168,7 +162,7 @@ def settle():
         if group["status"] == "CREATING":
             group["status"] = "ACTIVE"
         else:
-            _delete_nodegroup(group["clusterName"], group["nodegroupName"])
+            eks._delete_nodegroup(group["clusterName"], group["nodegroupName"])
 
 
 def kept():
