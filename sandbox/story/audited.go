@@ -98,6 +98,7 @@ func audit(s *Script) (due []string) {
 		}
 		return "no line about rack demo"
 	}, "", time.Minute)
+	s.Say("The audit finds due: %v", due)
 	if len(due) > 0 {
 		s.wrote(Write{Rack: "demo", Source: "sawhorse", At: began})
 	}
