@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	dynamotypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
@@ -75,6 +77,61 @@ func TestAFunctionsCallGoesWrong(t *testing.T) {
 	if status, _ := faults(t, `[{"function":"queue","nth":1,"kind":"flood"}]`); status != http.StatusBadRequest {
 		t.Errorf("an unknown kind: %d", status)
 	}
+}
+
+// function returns the configuration of a function whose role allows everything.
+func function(t *testing.T, name string) aws.Config {
+	t.Helper()
+	ctx, arn := context.Background(), role(t, "function-"+name)
+	need[*iam.PutRolePolicyOutput](t)(iam.NewFromConfig(sandbox.Config()).PutRolePolicy(ctx, &iam.PutRolePolicyInput{
+		RoleName: aws.String("function-" + name), PolicyName: &name, PolicyDocument: aws.String(everything),
+	}))
+	session := need[*sts.AssumeRoleOutput](t)(sts.NewFromConfig(sandbox.Config()).AssumeRole(ctx, &sts.AssumeRoleInput{
+		RoleArn: &arn, RoleSessionName: aws.String(gatewaytest.FunctionPrefix + name),
+	})).Credentials
+	return sandbox.Config(*session.AccessKeyId, *session.SecretAccessKey, *session.SessionToken)
+}
+
+// EKS accepts an update that then ends as Failed, and nothing has changed. The next one succeeds. A service refuses a call
+// with the code that was ordered.
+func TestAnUpdateOfEKSFailsAndCallsAreRefused(t *testing.T) {
+	ctx, name := context.Background(), "failed-update"
+	_, _ = cluster(t, name)
+	config := function(t, "access")
+	mine := eks.NewFromConfig(config)
+	if status, _ := faults(t, `[{"function":"access","service":"eks","action":"UpdateClusterConfig","nth":1,"kind":"fail","code":"AccessDenied"},
+		{"function":"access","service":"ssm","nth":1,"kind":"refuse","code":"AccessDeniedException"}]`); status != http.StatusNoContent {
+		t.Fatal(status)
+	}
+	t.Cleanup(func() { faults(t, "[]") })
+	for _, wanted := range []struct {
+		status ekstypes.UpdateStatus
+		mode   ekstypes.AuthenticationMode
+	}{
+		{ekstypes.UpdateStatusFailed, ekstypes.AuthenticationModeConfigMap},
+		{ekstypes.UpdateStatusSuccessful, ekstypes.AuthenticationModeApiAndConfigMap},
+	} {
+		update := need[*eks.UpdateClusterConfigOutput](t)(toMode(t, mine, name, "API_AND_CONFIG_MAP")).Update
+		for update.Status == ekstypes.UpdateStatusInProgress {
+			time.Sleep(50 * time.Millisecond)
+			update = need[*eks.DescribeUpdateOutput](t)(mine.DescribeUpdate(ctx, &eks.DescribeUpdateInput{
+				Name: &name, UpdateId: update.Id,
+			})).Update
+		}
+		now := need[*eks.DescribeClusterOutput](t)(mine.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &name})).Cluster
+		if update.Status != wanted.status || now.AccessConfig.AuthenticationMode != wanted.mode {
+			t.Errorf("update %s, mode %s, want %v", update.Status, now.AccessConfig.AuthenticationMode, wanted)
+		}
+		if failed := len(update.Errors) == 1 && update.Errors[0].ErrorCode == "AccessDenied"; failed != (wanted.status == "Failed") {
+			t.Errorf("update %s: errors %+v", update.Status, update.Errors)
+		}
+	}
+	get := func() error {
+		_, err := ssm.NewFromConfig(config).GetParameters(ctx, &ssm.GetParametersInput{Names: []string{"refused"}})
+		return err
+	}
+	want(t, "the first call", get(), "AccessDeniedException")
+	want(t, "the second call", get(), "")
 }
 
 // SSM's events are best effort. A script can order that the next ones of a rack's parameters are lost, repeated or late.

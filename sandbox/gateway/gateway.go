@@ -91,11 +91,11 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	g.trail.add(call, req.URL.Path)
 	from := fault.Call{Function: g.cfg.Function(call.AccessKey), Service: call.Service, Action: call.Action}
 	invocation := ""
-	if from.Function != "" { // waiting times are measured for functions only
+	if from.Function != "" && from.Function != fault.Karpenter { // waiting times are measured for functions only
 		invocation = req.Header.Get("Amz-Sdk-Invocation-Id")
 	}
 	if !g.rates.Take(call.Service, call.Action, invocation) {
-		fault.AWS(call.Service)(w, req, fault.Throttle)
+		fault.AWS(call.Service)(w, req, fault.Fault{Kind: fault.Throttle})
 		return
 	}
 	g.cfg.Faults.Serve(w, req, from, g.route(call), fault.AWS(call.Service))

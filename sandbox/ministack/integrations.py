@@ -16,10 +16,10 @@ from ministack.services import stepfunctions
 MEET = os.environ["AWS_ENDPOINT_URL"] + "/_sandbox/faults/meet"
 SECONDS = 60  # longer than the state's own timeout: with the fault "timeout" the gateway does not answer in time
 ERRORS = {
-    "error": "DynamoDB.InternalServerErrorException",
-    "throttle": "DynamoDB.ProvisionedThroughputExceededException",
-    "reset": "DynamoDB.SdkClientException",
-    "lost": "DynamoDB.SdkClientException",
+    "error": "InternalServerErrorException",
+    "throttle": "ProvisionedThroughputExceededException",
+    "reset": "SdkClientException",
+    "lost": "SdkClientException",
 }
 
 quiet = threading.Lock()  # its holder stops the state machine from changing anything
@@ -27,22 +27,23 @@ quiet = threading.Lock()  # its holder stops the state machine from changing any
 
 @patch("ministack.services.stepfunctions._invoke_dynamodb")
 def invoke(original, operation, data):
-    kind = _meet(operation[0].upper() + operation[1:])
+    kind, code = _meet(operation[0].upper() + operation[1:])
     if kind and kind != "lost":
-        raise _failed(kind)
+        raise _failed(kind, code)
     with quiet:
         result = original(operation, data)
     if kind:
-        raise _failed(kind)
+        raise _failed(kind, code)
     return result
 
 
-def _failed(kind):
-    return stepfunctions._ExecutionError(ERRORS[kind], f"{kind}: ordered by the sandbox")
+def _failed(kind, code):
+    return stepfunctions._ExecutionError("DynamoDB." + (code or ERRORS[kind]), f"{kind}: ordered by the sandbox")
 
 
 def _meet(action):
     call = {"function": "state-machine", "service": "dynamodb", "action": action}
     request = urllib.request.Request(MEET, json.dumps(call).encode(), method="POST")
     with urllib.request.urlopen(request, timeout=SECONDS) as answer:
-        return json.load(answer)["kind"]
+        ordered = json.load(answer)
+    return ordered["kind"], ordered.get("code")

@@ -3,9 +3,10 @@ node groups that are created and deleted.
 
 An update is InProgress for a moment and takes effect when it becomes Successful. A node group is CREATING before it
 is ACTIVE, and DELETING before it is gone. The transition happens at the first EKS request after it is due, so every
-caller sees the same state and no thread is needed.
+caller sees the same state and no thread is needed. The gateway's header X-Sandbox-Update-Fails makes it fail.
 """
 
+import contextvars
 import os
 import re
 import time
@@ -19,14 +20,17 @@ from ministack.services import eks
 
 SECONDS = float(os.environ.get("SANDBOX_UPDATE_SECONDS", "1.5"))
 NAME = r"([A-Za-z0-9_-]+)"
+FAILED = "ordered by the sandbox"
 
 _updates = {}  # cluster ARN -> updates, oldest first
+_fails = contextvars.ContextVar("sandbox_update_fails", default="")  # the error code with which what the call begins fails
 _due = {}  # node group ARN -> when its creation or deletion ends
 
 
 @patch("ministack.services.eks._handle_request_sync")
 def handle(original, method, path, headers, body, query):
     settle()
+    _fails.set(headers.get("x-sandbox-update-fails", ""))
     for verb, pattern, function in ROUTES:
         match = re.fullmatch(pattern, path)
         if match and verb == method:
@@ -58,6 +62,8 @@ def create_nodegroup(original, cluster, body):
         record = eks._nodegroups[f"{cluster}/{body['nodegroupName']}"]
         record.update({key: body[key] for key in ("launchTemplate", "updateConfig", "remoteAccess", "nodeRepairConfig") if key in body})
         record["status"], _due[record["nodegroupArn"]] = "CREATING", time.monotonic() + SECONDS
+        if _fails.get():
+            record["health"] = {"issues": [{"code": _fails.get(), "message": FAILED, "resourceIds": [body["nodegroupName"]]}]}
         del record["resources"]["remoteAccessSecurityGroup"]  # MiniStack invents one; EKS has it with remote access only
         if "launchTemplate" in body:
             del record["diskSize"]
@@ -139,7 +145,7 @@ def _start(cluster, record, kind, params, apply, nodegroup=None):
     update = {
         "id": new_uuid(), "status": "InProgress", "type": kind, "createdAt": time.time(), "errors": [],
         "params": [{"type": key, "value": value} for key, value in params],
-        "_due": time.monotonic() + SECONDS, "_apply": apply, "_record": record, "_nodegroup": nodegroup,
+        "_due": time.monotonic() + SECONDS, "_apply": apply, "_fails": _fails.get(), "_record": record, "_nodegroup": nodegroup,
     }
     record["status"] = "UPDATING"
     _updates.setdefault(cluster["arn"], []).append(update)
@@ -150,17 +156,19 @@ def settle():
     """Applies everything that is due."""
     for update in (u for updates in list(_updates.values()) for u in updates):
         if update["status"] == "InProgress" and time.monotonic() >= update["_due"]:
-            update["_apply"]()
+            if not update["_fails"]:
+                update["_apply"]()
             update["_record"]["status"] = "ACTIVE"
             if "modifiedAt" in update["_record"]:
                 update["_record"]["modifiedAt"] = eks._now()
-            update["status"] = "Successful"
+            update["status"] = "Failed" if update["_fails"] else "Successful"
+            update["errors"] = [{"errorCode": update["_fails"], "errorMessage": FAILED, "resourceIds": []}] if update["_fails"] else []
     for group in list(eks._nodegroups.values()):  # after a restart no group has a due time
         if group["status"] not in ("CREATING", "DELETING") or time.monotonic() < _due.get(group["nodegroupArn"], 0):
             continue
         _due.pop(group["nodegroupArn"], None)
         if group["status"] == "CREATING":
-            group["status"] = "ACTIVE"
+            group["status"] = "CREATE_FAILED" if (group.get("health") or {}).get("issues") else "ACTIVE"
         else:
             eks._delete_nodegroup(group["clusterName"], group["nodegroupName"])
 

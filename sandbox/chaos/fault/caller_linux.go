@@ -13,19 +13,19 @@ import (
 	"syscall"
 )
 
-// killCaller kills the function's process at the other end of a local connection, as Lambda does when a function runs
-// out of memory. It compares both ends, because another process may use the same port for a connection to another
-// server. It kills only functions.
-func killCaller(req *http.Request) error {
+// signalCaller sends a signal to the function's process at the other end of a local connection: SIGKILL, as Lambda does
+// when a function runs out of memory, or SIGSTOP. It compares both ends, because another process may use the same port for a connection to another
+// server. It signals only functions.
+func signalCaller(req *http.Request, signal syscall.Signal) error {
 	server, _ := req.Context().Value(http.LocalAddrContextKey).(fmt.Stringer)
 	if server == nil {
-		return fmt.Errorf("kill: the connection's own address is not known")
+		return fmt.Errorf("signal: the connection's own address is not known")
 	}
 	pid := holder(inode(req.RemoteAddr, server.String()))
 	if pid == 0 || !function(pid) {
-		return fmt.Errorf("kill: no function's process has the connection from %s", req.RemoteAddr)
+		return fmt.Errorf("signal: no function's process has the connection from %s", req.RemoteAddr)
 	}
-	return syscall.Kill(pid, syscall.SIGKILL)
+	return syscall.Kill(pid, signal)
 }
 
 // function reports whether a process is a Lambda function.

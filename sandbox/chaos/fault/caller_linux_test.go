@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -25,7 +26,9 @@ func TestMain(m *testing.M) {
 func TestKillEndsTheCallerAlone(t *testing.T) {
 	for variable, killed := range map[string]bool{"AWS_LAMBDA_FUNCTION_NAME=f": true, "NOTHING=f": false} {
 		refusal := make(chan error, 1)
-		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { refusal <- killCaller(req) }))
+		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+			refusal <- signalCaller(req, syscall.SIGKILL)
+		}))
 		command := exec.Command(os.Args[0])
 		command.Env = []string{client + "=" + server.URL, variable}
 		err := command.Run()

@@ -5,7 +5,8 @@ package fault
 import (
 	"errors"
 	"net/http"
+	"syscall"
 )
 
-// killCaller is not supported here: it needs /proc.
-func killCaller(*http.Request) error { return errors.New("kill: only on Linux") }
+// signalCaller is not supported here: it needs /proc.
+func signalCaller(*http.Request, syscall.Signal) error { return errors.New("signal: only on Linux") }

@@ -24,13 +24,22 @@ const apiServer = "kubernetes"
 // StateMachine takes the place of the function's name in calls that the state machine itself makes.
 const StateMachine = "state-machine"
 
+// Karpenter and NodeGroups take the place of the function's name in calls of Karpenter, and in the launches of managed
+// node groups. These calls are not counted, and only a fault that names their caller hits them.
+const (
+	Karpenter  = "karpenter"
+	NodeGroups = "node-groups"
+)
+
+func (c Call) counted() bool { return c.Function != Karpenter && c.Function != NodeGroups }
+
 func (c Call) String() string {
 	return cmp.Or(c.Function, "any") + " " + cmp.Or(c.Service, "any") + " " + cmp.Or(c.Action, "any")
 }
 
 // covers reports whether another call is of this kind. An empty field of c matches any value.
 func (c Call) covers(other Call) bool {
-	return (c.Function == "" || c.Function == other.Function) && (c.Service == "" || c.Service == other.Service) &&
+	return (c.Function == "" && other.counted() || c.Function == other.Function) && (c.Service == "" || c.Service == other.Service) &&
 		(c.Action == "" || c.Action == other.Action)
 }
 
@@ -46,6 +55,9 @@ const (
 	Reset    Kind = "reset"    // the connection breaks before the call has an effect
 	Lost     Kind = "lost"     // the call has its effect, and the connection breaks before the answer
 	Kill     Kind = "kill"     // the function's process is killed
+	Sleep    Kind = "sleep"    // the function's process stands still, until Lambda ends it at its timeout
+	Refuse   Kind = "refuse"   // the server answers with the error Code
+	Fail     Kind = "fail"     // EKS accepts an update or a node group, which then fails with the error Code
 )
 
 // Delay is how long a slow answer takes.
@@ -59,6 +71,8 @@ type Fault struct {
 	Times   int  `json:"times,omitempty"` // 0 means 1
 	Seconds int  `json:"seconds,omitempty"`
 	Kind    Kind `json:"kind"`
+	// Code is the error code of Refuse and Fail: "AccessDenied", "InsufficientInstanceCapacity".
+	Code string `json:"code,omitempty"`
 }
 
 func (f Fault) String() string {
@@ -75,8 +89,12 @@ func (f Fault) refusal() string {
 		return "nth must be at least 1, times and seconds at least 0"
 	case lies[f.Kind] != nil && f.Service != apiServer:
 		return "only the API server lies: its service is " + apiServer
-	case f.Kind == Kill && (f.Function == "" || f.Function == StateMachine):
-		return "only the process of a function that is named can be killed"
+	case (f.Kind == Kill || f.Kind == Sleep) && (f.Function == "" || f.Function == StateMachine || !f.counted()):
+		return "only the process of a function that is named can be killed or stopped"
+	case (f.Kind == Refuse || f.Kind == Fail) != (f.Code != ""):
+		return "refuse and fail have a code, and no other kind has"
+	case f.Kind == Fail && f.Service != "eks":
+		return "only an update or a node group of eks fails"
 	}
 	return ""
 }
@@ -146,25 +164,27 @@ func (i *Injector) knows(kind Kind) bool {
 	if i.Hooks[kind] != nil || lies[kind] != nil {
 		return true
 	}
-	return slices.Contains([]Kind{Error, Throttle, Timeout, Slow, Reset, Lost, Kill}, kind)
+	return slices.Contains([]Kind{Error, Throttle, Timeout, Slow, Reset, Lost, Kill, Sleep, Refuse, Fail}, kind)
 }
 
-// take counts a call and returns the kind of fault that hits it, or none.
-func (i *Injector) take(call Call) Kind {
+// Take counts a call and returns the fault that hits it, or one without a Kind.
+func (i *Injector) Take(call Call) Fault {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.count == nil {
 		i.count = map[Call]int{}
 	}
-	i.count[call]++
-	now, kind := time.Now(), Kind("")
+	if call.counted() {
+		i.count[call]++
+	}
+	now, hit := time.Now(), Fault{}
 	for _, a := range i.armed { // every fault counts the call, also if another one hits it
-		if a.covers(call) && a.meets(now) && kind == "" {
+		if a.covers(call) && a.meets(now) && hit.Kind == "" {
 			i.fired = append(i.fired, Fired{a.Fault, now})
-			kind = a.Kind
+			hit = a.Fault
 		}
 	}
-	return kind
+	return hit
 }
 
 // Report has the calls that were counted and the faults that happened since the last Arm.

@@ -168,6 +168,9 @@ func TestWhatCannotHappenIsNotArmed(t *testing.T) {
 		{Nth: 1, Kind: "flood"}, {Nth: 0, Kind: fault.Error}, {Nth: 1, Times: -1, Kind: fault.Error},
 		{Nth: 1, Seconds: -1, Kind: fault.Error},
 		{Nth: 1, Kind: fault.Kill}, {Call: fault.Call{Function: fault.StateMachine}, Nth: 1, Kind: fault.Kill},
+		{Nth: 1, Kind: fault.Sleep}, {Call: fault.Call{Function: fault.Karpenter}, Nth: 1, Kind: fault.Sleep},
+		{Nth: 1, Kind: fault.Refuse}, {Nth: 1, Kind: fault.Error, Code: "AccessDenied"},
+		{Call: fault.Call{Service: "s3"}, Nth: 1, Kind: fault.Fail, Code: "AccessDenied"},
 	} {
 		if err := injector.Arm([]fault.Fault{f}); err == nil {
 			t.Errorf("%s has been armed", f)
@@ -177,8 +180,8 @@ func TestWhatCannotHappenIsNotArmed(t *testing.T) {
 
 // The SDK must recognize the error answers in each protocol.
 func TestRefusalsInTheProtocolOfTheCall(t *testing.T) {
-	service, kind := "", fault.Kind("")
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { fault.AWS(service)(w, req, kind) }))
+	service, ordered := "", fault.Fault{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { fault.AWS(service)(w, req, ordered) }))
 	t.Cleanup(server.Close)
 	config := aws.Config{Region: "us-east-1", BaseEndpoint: &server.URL,
 		Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
@@ -207,8 +210,12 @@ func TestRefusalsInTheProtocolOfTheCall(t *testing.T) {
 			fault.Throttle: map[string]string{
 				"ec2": "RequestLimitExceeded", "iam": "Throttling", "eks": "ThrottlingException", "ssm": "ThrottlingException",
 			}[name],
+			fault.Refuse: "AccessDeniedException",
 		} {
-			service, kind = name, k
+			service, ordered = name, fault.Fault{Kind: k}
+			if k == fault.Refuse {
+				ordered.Code = "AccessDeniedException"
+			}
 			var api smithy.APIError
 			if err := do(); !errors.As(err, &api) || api.ErrorCode() != want {
 				t.Errorf("%s, %s: %v, want %s", name, k, err, want)
@@ -239,5 +246,23 @@ func TestTheAPIServerLies(t *testing.T) {
 			t.Errorf("%s: %d, want %d", kind, got, status)
 		}
 		front.Close()
+	}
+}
+
+// Karpenter's calls are not those of a function: a fault hits them only if it names Karpenter, and nobody counts them.
+func TestKarpentersCallsGoWrongByNameAlone(t *testing.T) {
+	injector := &fault.Injector{}
+	if err := injector.Arm([]fault.Fault{
+		{Nth: 1, Times: 9, Kind: fault.Error},
+		{Call: fault.Call{Function: fault.Karpenter}, Nth: 2, Kind: fault.Refuse, Code: "InsufficientInstanceCapacity"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	launch := fault.Call{Function: fault.Karpenter, Service: "ec2", Action: "CreateFleet"}
+	if first, second := injector.Take(launch), injector.Take(launch); first.Kind != "" || second.Code != "InsufficientInstanceCapacity" {
+		t.Errorf("%v, then %v", first, second)
+	}
+	if calls := injector.Report().Calls; len(calls) != 0 {
+		t.Errorf("counted: %v", calls)
 	}
 }

@@ -25,15 +25,31 @@ var patience = map[string]refusal{
 
 // AWS returns a Refusal that answers in the protocol of the service's call.
 func AWS(service string) Refusal {
-	return func(w http.ResponseWriter, req *http.Request, kind Kind) {
+	return func(w http.ResponseWriter, req *http.Request, f Fault) {
 		answer := refusal{http.StatusInternalServerError, "InternalFailure"}
-		if own, ok := patience[service]; kind == Throttle && ok {
+		own, ok := patience[service]
+		switch {
+		case f.Kind == Throttle && ok:
 			answer = own
-		} else if kind == Throttle {
+		case f.Kind == Throttle:
 			answer = refusal{http.StatusBadRequest, "ThrottlingException"}
+		case f.Kind == Refuse:
+			answer = refusal{refusedStatus(f.Code), f.Code}
 		}
 		answer.write(w, req, service)
 	}
+}
+
+// refusedStatus returns the status with which AWS's services send an error code. EC2's lack of capacity is an error of the
+// server.
+func refusedStatus(code string) int {
+	switch {
+	case strings.HasPrefix(code, "AccessDenied") || code == "UnauthorizedOperation":
+		return http.StatusForbidden
+	case code == "InsufficientInstanceCapacity":
+		return http.StatusInternalServerError
+	}
+	return http.StatusBadRequest
 }
 
 func (r refusal) write(w http.ResponseWriter, req *http.Request, service string) {
@@ -60,11 +76,14 @@ func (r refusal) write(w http.ResponseWriter, req *http.Request, service string)
 }
 
 // Kubernetes is the Refusal of the API server.
-func Kubernetes(w http.ResponseWriter, _ *http.Request, kind Kind) {
+func Kubernetes(w http.ResponseWriter, _ *http.Request, f Fault) {
 	status, reason := http.StatusInternalServerError, "InternalError"
-	if kind == Throttle {
+	switch f.Kind {
+	case Throttle:
 		w.Header().Set("Retry-After", "1") // API Priority and Fairness sends the same header
 		status, reason = http.StatusTooManyRequests, "TooManyRequests"
+	case Refuse:
+		status, reason = http.StatusForbidden, f.Code
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -6,21 +6,26 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"syscall"
 	"time"
 )
 
-// Refusal answers a call with a server error or a throttling error (kind), in the protocol of the call.
-type Refusal func(w http.ResponseWriter, req *http.Request, kind Kind)
+// Refusal answers a call with a server error, a throttling error or the fault's own code, in the protocol of the call.
+type Refusal func(w http.ResponseWriter, req *http.Request, f Fault)
+
+// UpdateFails is the header of a call to EKS, with the error code with which what the call begins is to fail.
+const UpdateFails = "X-Sandbox-Update-Fails"
 
 // Serve counts a call of a function and passes it to next, with the fault that hits it, if there is one.
 func (i *Injector) Serve(w http.ResponseWriter, req *http.Request, call Call, next http.Handler, refuse Refusal) {
-	kind := Kind("")
+	f := Fault{}
 	if call.Function != "" {
-		kind = i.take(call)
+		f = i.Take(call)
 	}
-	switch kind {
-	case Error, Throttle:
-		refuse(w, req, kind)
+	req.Header.Del(UpdateFails)
+	switch f.Kind {
+	case Error, Throttle, Refuse:
+		refuse(w, req, f)
 	case Timeout:
 		wait(req)
 		hangUp(w)
@@ -33,19 +38,32 @@ func (i *Injector) Serve(w http.ResponseWriter, req *http.Request, call Call, ne
 	case Lost:
 		next.ServeHTTP(httptest.NewRecorder(), req)
 		hangUp(w)
+	case Fail:
+		req.Header.Set(UpdateFails, f.Code)
+		next.ServeHTTP(w, req)
 	case Kill:
-		if err := killCaller(req); err != nil {
-			http.Error(w, "fault "+err.Error(), http.StatusBadGateway)
-			return
-		}
-		hangUp(w)
+		stop(w, req, syscall.SIGKILL)
+	case Sleep:
+		stop(w, req, syscall.SIGSTOP)
 	default:
-		if lie := lies[kind]; lie != nil {
+		if lie := lies[f.Kind]; lie != nil {
 			lie(w, req)
-		} else if i.hook(w, req, kind) {
+		} else if i.hook(w, req, f.Kind) {
 			next.ServeHTTP(w, req)
 		}
 	}
+}
+
+// stop sends a signal to the process of the caller. The call has no answer.
+func stop(w http.ResponseWriter, req *http.Request, signal syscall.Signal) {
+	if err := signalCaller(req, signal); err != nil {
+		http.Error(w, "fault "+err.Error(), http.StatusBadGateway)
+		return
+	}
+	if signal == syscall.SIGSTOP {
+		wait(req)
+	}
+	hangUp(w)
 }
 
 // hook runs the Hook of a kind, if there is one. It returns false if the hook failed and the caller has been answered.
@@ -69,21 +87,24 @@ func (i *Injector) Meet(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "faults: "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	kind := i.take(call)
-	switch kind {
+	f := i.Take(call)
+	switch f.Kind {
 	case Timeout:
 		wait(req)
 		return
 	case Slow:
 		pause(req)
-		kind = ""
+		f.Kind = ""
 	default:
-		if !i.hook(w, req, kind) {
+		if !i.hook(w, req, f.Kind) {
 			return
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]Kind{"kind": kind}) // fails only if the caller has closed the connection
+	_ = json.NewEncoder(w).Encode(struct { // fails only if the caller has closed the connection
+		Kind Kind   `json:"kind"`
+		Code string `json:"code,omitempty"`
+	}{f.Kind, f.Code})
 }
 
 // wait waits until the caller closes the connection.
