@@ -13,21 +13,26 @@ func Collisions(s *Script) {
 			"kubectl get nodepools,ec2nodeclasses -o jsonpath='{.items[*].metadata.uid}'; " + releases
 	)
 	s.Chapter("Names in AWS that are taken", func() {
-		s.Type("aws iam create-role --role-name demo-karpenter-nodes --query Role.Arn --output text --assume-role-policy-document " +
-			argument(trusting("ec2.amazonaws.com", "sts:AssumeRole")))
+		for _, role := range []string{"demo-karpenter-nodes", "demo-karpenter-build-nodes"} {
+			s.Type("aws iam create-role --role-name " + role + " --query Role.Arn --output text --assume-role-policy-document " +
+				argument(trusting("ec2.amazonaws.com", "sts:AssumeRole")))
+		}
+		s.Put("build_node_enabled", "true")
+		s.Put("build_node_minimal_role_enabled", "true")
 		// A rack that was just turned off had a queue of that name, and SQS reserves the name for a minute.
 		s.Until("a queue of theirs", "aws sqs create-queue --queue-name demo-karpenter > /dev/null && echo made", "made", 2*time.Minute)
 		s.Type("aws ec2 create-tags --resources " + subnet + " --tags Key=karpenter.sh/discovery,Value=other")
 		untouched := s.Output(found)
 		lagsEnd(s)
 		s.Put("karpenter_enabled", "true")
-		s.Rejected("demo-karpenter-nodes", "queue demo-karpenter", "karpenter.sh/discovery=other")
+		s.Rejected("demo-karpenter-nodes", "demo-karpenter-build-nodes", "queue demo-karpenter", "karpenter.sh/discovery=other")
 		s.Refused("aws iam get-role --role-name demo-karpenter", "NoSuchEntity")
 		s.Check("Cluster Autoscaler, pools and releases", found, untouched)
 	})
 
 	s.Chapter("Names in the cluster that are taken", func() {
-		s.Type("aws iam delete-role --role-name demo-karpenter-nodes")
+		s.Type("aws iam delete-role --role-name demo-karpenter-nodes; aws iam delete-role --role-name demo-karpenter-build-nodes")
+		s.Unset("build_node_minimal_role_enabled", "build_node_enabled")
 		s.Type("aws sqs delete-queue --queue-url " + queueURL)
 		s.Type("aws ec2 create-tags --resources " + subnet + " --tags Key=karpenter.sh/discovery,Value=demo")
 		s.Type(theirs)

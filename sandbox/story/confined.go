@@ -120,6 +120,7 @@ func imagesOfNodes(s *Script, backup string) {
 			s.Put("karpenter_config", `{"ec2NodeClass":{"amiFamily":"AL2023","amiSelectorTerms":[`+c.term+`]}}`)
 			s.Contains(c.what, "sawhorse watch demo; sawhorse status demo", c.said)
 		}
+		auditInOrder(s, "The schedule's audit reads that image, too.")
 		s.Unset("karpenter_config")
 		s.Reconciled()
 	})
