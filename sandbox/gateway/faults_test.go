@@ -99,7 +99,8 @@ func TestAnUpdateOfEKSFailsAndCallsAreRefused(t *testing.T) {
 	_, _ = cluster(t, name)
 	config := function(t, "access")
 	mine := eks.NewFromConfig(config)
-	if status, _ := faults(t, `[{"function":"access","service":"eks","action":"UpdateClusterConfig","nth":1,"kind":"fail","code":"AccessDenied"},
+	if status, _ := faults(t, `[
+		{"function":"access","service":"eks","action":"UpdateClusterConfig","nth":1,"kind":"fail","code":"AccessDenied"},
 		{"function":"access","service":"ssm","nth":1,"kind":"refuse","code":"AccessDeniedException"}]`); status != http.StatusNoContent {
 		t.Fatal(status)
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 // signalCaller sends a signal to the function's process at the other end of a local connection: SIGKILL, as Lambda does
-// when a function runs out of memory, or SIGSTOP. It compares both ends, because another process may use the same port for a connection to another
-// server. It signals only functions.
+// when a function runs out of memory, or SIGSTOP. It compares both ends, because another process may use the same port
+// for a connection to another server. It signals only functions.
 func signalCaller(req *http.Request, signal syscall.Signal) error {
 	server, _ := req.Context().Value(http.LocalAddrContextKey).(fmt.Stringer)
 	if server == nil {
