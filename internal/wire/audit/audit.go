@@ -55,7 +55,11 @@ func beginning(env handler.Env, auditor *audit.Steps, bus report.Bus) *pass.Vali
 		if err != nil {
 			return plan.CNI{}, err
 		}
-		return observe.CNI(ctx, clusters, client, of.Name)
+		found, err := observe.CNI(ctx, clusters, client, of.Name)
+		if err != nil {
+			env.Log.Warn("where the VPC CNI gets its credentials cannot be read; nodes keep the role they have", "cluster", of.Name, "error", err.Error())
+		}
+		return found, err
 	}
 	return begins
 }
