@@ -50,12 +50,11 @@ func New(env handler.Env) (func(context.Context, pass.Event) (pass.Answer, error
 func beginning(env handler.Env, auditor *audit.Steps, bus report.Bus) *pass.Validate {
 	begins := validate.New(env, auditor, bus)
 	dial, clusters := k8s.ReadOnly(cluster.Dial(env)), eks.NewFromConfig(env.AWS)
-	begins.CNI = func(ctx context.Context, of plan.Cluster) (plan.CNI, error) {
+	begins.CNI = func(ctx context.Context, of plan.Cluster) (found plan.CNI, err error) {
 		client, err := dial(ctx, of)
-		if err != nil {
-			return plan.CNI{}, err
+		if err == nil {
+			found, err = observe.CNI(ctx, clusters, client, of.Name)
 		}
-		found, err := observe.CNI(ctx, clusters, client, of.Name)
 		if err != nil {
 			env.Log.Warn("where the VPC CNI gets its credentials cannot be read; nodes keep the role they have", "cluster", of.Name, "error", err.Error())
 		}
