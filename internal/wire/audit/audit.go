@@ -56,7 +56,8 @@ func beginning(env handler.Env, auditor *audit.Steps, bus report.Bus) *pass.Vali
 			found, err = observe.CNI(ctx, clusters, client, of.Name)
 		}
 		if err != nil {
-			env.Log.Warn("where the VPC CNI gets its credentials cannot be read; nodes keep the role they have", "cluster", of.Name, "error", err.Error())
+			env.Log.Warn("where the VPC CNI gets its credentials cannot be read; the policies of the nodes' roles stay as they are",
+				"cluster", of.Name, "error", err.Error())
 		}
 		return found, err
 	}
