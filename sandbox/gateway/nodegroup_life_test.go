@@ -72,6 +72,24 @@ func TestNewNodeGroupRefusals(t *testing.T) {
 	}
 }
 
+// A node group whose instances EC2 refuses: EKS accepts it, and its health then has the reason.
+func TestANodeGroupFails(t *testing.T) {
+	_ = groups(t, "failing")
+	client := eks.NewFromConfig(function(t, "nodegroups"))
+	faults(t, `[{"function":"nodegroups","service":"eks","action":"CreateNodegroup","nth":1,
+		"kind":"fail","code":"AsgInstanceLaunchFailures"}]`)
+	t.Cleanup(func() { faults(t, "[]") })
+	_, err := client.CreateNodegroup(context.Background(), another(t, "failing", "spot", func(*eks.CreateNodegroupInput) {}))
+	want(t, "create", err, "")
+	eventually(t, "it has failed, and says why", func() bool {
+		group := need[*eks.DescribeNodegroupOutput](t)(client.DescribeNodegroup(context.Background(), &eks.DescribeNodegroupInput{
+			ClusterName: aws.String("failing"), NodegroupName: aws.String("spot"),
+		})).Nodegroup
+		return group.Status == types.NodegroupStatusCreateFailed && len(group.Health.Issues) == 1 &&
+			group.Health.Issues[0].Code == types.NodegroupIssueCodeAsgInstanceLaunchFailures
+	})
+}
+
 // Policies can decide by tags who may create a node group (the requested tags) and who may delete it (its own tags).
 func TestPoliciesKnowTheTagsOfNodeGroups(t *testing.T) {
 	ctx, root := context.Background(), groups(t, "marked")
