@@ -39,6 +39,9 @@ func TestInterrupted(t *testing.T) { sandbox.Run(t, story.Off, story.Interrupted
 // Turns Karpenter on while AWS throttles. The pass slows down and does not fail.
 func TestThrottled(t *testing.T) { sandbox.Run(t, story.Off, story.Throttled) }
 
+// A step's function runs into its timeout.
+func TestOutOfTime(t *testing.T) { sandbox.Run(t, story.Enabled, story.OutOfTime) }
+
 // Turns Karpenter on where others own resources of the same names.
 func TestCollisions(t *testing.T) { sandbox.Run(t, story.OffAgain, story.Collisions) }
 
