@@ -95,12 +95,28 @@ alone: parts
 	cd sandbox && SANDBOX_ALONE=yes go test -count=1 -p 1 -timeout 240m -shuffle $(or $(SHUFFLE),on) ./e2e ./e2e/executions ./e2e/failures \
 	  ./e2e/enabling ./e2e/changes ./e2e/disabling ./e2e/leaving
 
+# Go's cache of test results knows what a change can affect: the results of all other packages are taken from there.
+## quick: after a change, the root module's tests that it can affect, with the API server, and beside them the story
+.PHONY: quick quick-tests quick-story
+quick: quick-tests quick-story
+quick-tests: parts
+	go test ./...
+quick-story: parts
+	cd sandbox && go test -count=1 -run '^TestStory$$' ./e2e
+
 # Without the variable, tests that need an API server are skipped.
-## unit: the tests that need neither a sandbox nor an API server
+UNIT_LOG := $(CACHE)/unit.log
+
+## unit: the tests that need neither a sandbox nor an API server; it says how many tests it left out
 .PHONY: unit
 unit: prerequisites
-	CI= SAWHORSE_CLUSTER_BINARY= go test ./events ./statemachine ./cmd/... ./functions/... ./internal/...
+	@mkdir -p $(CACHE)
+	@CI= SAWHORSE_CLUSTER_BINARY= go test -v $(UNIT_PACKAGES) > $(UNIT_LOG) || { grep -vE '^(=== |ok| *--- (PASS|SKIP))' $(UNIT_LOG); exit 1; }
+	@grep '^ok' $(UNIT_LOG)
 	go test -C tools/karpenter .
+	@echo "Left out: $$(grep -c -e '--- SKIP' $(UNIT_LOG)) tests that need an API server, and all end-to-end scripts (make quick, make test)"
+
+UNIT_PACKAGES ?= ./events ./statemachine ./cmd/... ./functions/... ./internal/...
 
 ## e2e NAME=Story: one end-to-end script by name; with SANDBOX_ENV=.cache/sandbox.env it uses the sandbox of make sandbox
 .PHONY: e2e
