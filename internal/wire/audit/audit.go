@@ -3,6 +3,7 @@ package audit
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 
@@ -49,19 +50,24 @@ func New(env handler.Env) (func(context.Context, pass.Event) (pass.Answer, error
 // beginning returns the beginning of an iteration, which also observes the CNI.
 func beginning(env handler.Env, auditor *audit.Steps, bus report.Bus) *pass.Validate {
 	begins := validate.New(env, auditor, bus)
-	dial, clusters := k8s.ReadOnly(cluster.Dial(env)), eks.NewFromConfig(env.AWS)
-	begins.CNI = func(ctx context.Context, of plan.Cluster) (found plan.CNI, err error) {
-		client, err := dial(ctx, of)
+	begins.CNI = cni(cluster.Dial(env), eks.NewFromConfig(env.AWS), env.Log)
+	return begins
+}
+
+// cni returns what observes where the VPC CNI of a cluster gets its credentials. Each observation connects anew: the function
+// begins passes over many clusters, for longer than a token is valid.
+func cni(dial k8s.Connector, associations observe.Associations, log *slog.Logger) func(context.Context, plan.Cluster) (plan.CNI, error) {
+	return func(ctx context.Context, of plan.Cluster) (found plan.CNI, err error) {
+		client, err := k8s.ReadOnly(dial)(ctx, of)
 		if err == nil {
-			found, err = observe.CNI(ctx, clusters, client, of.Name)
+			found, err = observe.CNI(ctx, associations, client, of.Name)
 		}
 		if err != nil {
-			env.Log.Warn("where the VPC CNI gets its credentials cannot be read; the policies of the nodes' roles stay as they are",
+			log.Warn("where the VPC CNI gets its credentials cannot be read; the policies of the nodes' roles stay as they are",
 				"cluster", of.Name, "error", err.Error())
 		}
 		return found, err
 	}
-	return begins
 }
 
 // auditor returns the auditor of all steps. look returns what the steps of one plan read with.
