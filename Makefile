@@ -98,8 +98,7 @@ alone: parts
 # Go's cache of test results knows what a change can affect: the results of all other packages are taken from there.
 ## quick: after a change, the root module's tests that it can affect, with the API server, and beside them the story
 .PHONY: quick quick-tests quick-story
-quick:
-	@$(MAKE) --no-print-directory -j 2 quick-tests quick-story
+quick: quick-tests quick-story
 quick-tests: parts
 	go test ./...
 quick-story: parts
