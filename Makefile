@@ -28,6 +28,9 @@ export CDK_DISABLE_CLI_TELEMETRY := 1
 # full lags.
 test life alone deployment upgrades rights chaos cost latency load: export LAG_SCALE ?= 0.5
 
+# How many sandboxes take the scripts of a target at once.
+SANDBOXES ?= 5
+
 # Lambda's name for the architecture of this machine.
 HOST_ARCHITECTURE := $(shell sandbox/architecture.sh)
 ARCHITECTURE ?= arm64
@@ -66,12 +69,12 @@ test: parts
 	go test -C tools/karpenter .
 	cd sandbox && go test $$(go list ./... | grep -vE '/(e2e|documents|audit)')
 	cd sandbox && go test -count=1 ./documents ./audit
-	cd sandbox && go test -count=1 -p 4 -timeout 30m ./e2e ./e2e/executions ./e2e/failures ./e2e/chaos
+	cd sandbox && go test -count=1 -timeout 30m -parallel $(SANDBOXES) ./e2e
 
 ## life: the longer end-to-end scripts (turning Karpenter on and off, interruptions, forgetting a rack, problems with nodes)
 .PHONY: life
 life: parts
-	cd sandbox && go test -count=1 -p 4 -timeout 60m ./e2e/enabling ./e2e/changes ./e2e/disabling ./e2e/leaving
+	cd sandbox && go test -count=1 -timeout 60m -parallel $(SANDBOXES) ./e2e/life
 
 ## deployment: the end-to-end scripts for make acceptance, an upgrade from an earlier commit (UPGRADE_FROM), and removal
 .PHONY: deployment
@@ -87,14 +90,13 @@ upgrades: parts $(BIN)/karpenter-1.15.0 $(BIN)/karpenter-1.8.6 $(CACHE)/charts-1
 .PHONY: rights
 rights: parts
 	@$(CACHE)/ministack/bin/python -B sandbox/rights/judge.py $(if $(UPDATE),--update) --template $(CACHE)/cdk.out/Sawhorse.template.json --proof cdk/testdata/proof.json \
-	  $(foreach package,e2e e2e-executions e2e-failures e2e-enabling e2e-changes e2e-disabling e2e-leaving,$(CACHE)/$(package)/decisions.jsonl)
+	  $(CACHE)/e2e/*/decisions.jsonl $(CACHE)/e2e-life/*/decisions.jsonl
 	@$(if $(UPDATE),go test ./cdk -run PermissionsDocument -update)
 
 ## alone: run each script of make test and make life on a new sandbox, in a random order; SHUFFLE=SEED repeats an order
 .PHONY: alone
 alone: parts
-	cd sandbox && SANDBOX_ALONE=yes go test -count=1 -p 1 -timeout 240m -shuffle $(or $(SHUFFLE),on) ./e2e ./e2e/executions ./e2e/failures \
-	  ./e2e/enabling ./e2e/changes ./e2e/disabling ./e2e/leaving
+	cd sandbox && SANDBOX_ALONE=yes go test -count=1 -p 1 -timeout 120m -parallel $(SANDBOXES) -shuffle $(or $(SHUFFLE),on) ./e2e ./e2e/life
 
 # Go's cache of test results knows what a change can affect: the results of all other packages are taken from there.
 ## quick: after a change, the root module's tests that it can affect, with the API server, and beside them the story

@@ -1,6 +1,5 @@
 // Package e2e runs the end-to-end scripts of `make test` that show what a rack does. Run one script by name, as in
-// `make e2e NAME=Burst`. Packages executions, failures and chaos are the rest of the end-to-end part of `make test`. The
-// other packages under sandbox/e2e hold the longer scripts.
+// `make e2e NAME=Burst`. The other packages under sandbox/e2e hold the longer scripts.
 package e2e
 
 import (
@@ -9,6 +8,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/e2e/stage"
 )
 
-var sandbox = stage.New("../..", "e2e")
+var pool = stage.New("../..", "e2e")
 
-func TestMain(m *testing.M) { sandbox.Main(m) }
+func TestMain(m *testing.M) { pool.Main(m) }

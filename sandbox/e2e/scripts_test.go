@@ -8,18 +8,20 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/passes"
+	"github.com/sawhorse-io/sawhorse/sandbox/e2e/stage"
 	"github.com/sawhorse-io/sawhorse/sandbox/story"
 )
 
-// Runs the whole life of a rack, as `make demo` shows it. This test runs first because it needs an untouched cluster.
-func TestStory(t *testing.T) { sandbox.Run(t, story.Main) }
+// Runs the whole life of a rack, as `make demo` shows it.
+func TestStory(t *testing.T) { pool.Take(t, stage.Long, stage.Untouched).Run(story.Main) }
 
 // Twenty concurrent writes cost at most three passes, no two passes overlap, and all values are in force at the end.
 func TestBurst(t *testing.T) {
-	sandbox.Run(t, story.Enabled)
+	sandbox := pool.Take(t)
+	sandbox.Run(story.Enabled)
 	since := time.Now()
-	sandbox.Write(t, map[string]string{"karpenter_cpu_limit": "150", "karpenter_memory_limit_gb": "500"})
-	sandbox.Write(t, map[string]string{
+	sandbox.Write(map[string]string{"karpenter_cpu_limit": "150", "karpenter_memory_limit_gb": "500"})
+	sandbox.Write(map[string]string{
 		"cluster_name": "demo", "karpenter_arch": "amd64,arm64", "karpenter_auth_mode": "true",
 		"karpenter_capacity_types":    "spot,on-demand",
 		"karpenter_consolidate_after": "5m", "karpenter_consolidation_enabled": "false", "karpenter_cpu_limit": "160",
@@ -27,12 +29,12 @@ func TestBurst(t *testing.T) {
 		"karpenter_instance_sizes": "large,xlarge", "karpenter_memory_limit_gb": "640", "karpenter_node_disk": "50",
 		"karpenter_node_expiry": "24h", "karpenter_node_volume_type": "gp2", "node_disk": "30", "node_type": "m5.large", "paused": "false",
 	})
-	all := iterations(t, since)
+	all := iterations(t, sandbox, since)
 	t.Logf("%d iterations: %+v", len(all), all)
 	if len(all) == 0 || len(all) > 3 {
 		t.Errorf("20 writes cost %d iterations", len(all))
 	}
-	sandbox.Run(t, func(s *story.Script) {
+	sandbox.Run(func(s *story.Script) {
 		s.Check("limits", "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu} {.spec.limits.memory}'", "160 640Gi")
 		s.Check("disruption",
 			"kubectl get nodepool workload -o jsonpath='{.spec.disruption.consolidationPolicy} {.spec.disruption.consolidateAfter} "+
@@ -48,9 +50,9 @@ func TestBurst(t *testing.T) {
 
 // iterations waits until no execution runs, and returns the iterations since a time in order. Overlapping iterations of one
 // rack are a test error.
-func iterations(t *testing.T, since time.Time) []passes.Iteration {
+func iterations(t *testing.T, sandbox *stage.Stage, since time.Time) []passes.Iteration {
 	t.Helper()
-	history, err := passes.Since(t.Context(), sandbox.AWS(t), since)
+	history, err := passes.Since(t.Context(), sandbox.AWS(), since)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,17 +64,18 @@ func iterations(t *testing.T, since time.Time) []passes.Iteration {
 
 // A pass that finds nothing to do calls one Lambda function and writes nothing but its own record.
 func TestNothingToDo(t *testing.T) {
-	sandbox.Run(t, story.Enabled)
-	environment := sandbox.Environment(t)
+	sandbox := pool.Take(t)
+	sandbox.Run(story.Enabled)
+	environment := sandbox.Environment
 	if err := environment.Sandbox(t.Context(), http.MethodDelete, "calls?by=caller", nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	since := time.Now()
-	sandbox.Run(t, func(s *story.Script) {
+	sandbox.Run(func(s *story.Script) {
 		s.Request()
 		s.Reconciled()
 	})
-	all := iterations(t, since)
+	all := iterations(t, sandbox, since)
 	if len(all) != 1 || all[0].Outcome != "Unchanged" || all[0].Steps != 0 {
 		t.Errorf("iterations %+v", all)
 	}
@@ -114,7 +117,7 @@ func reading(action string) bool {
 }
 
 // A cluster belongs to one rack. A second rack that names it is rejected, and nothing changes.
-func TestTwoRacks(t *testing.T) { sandbox.Run(t, story.Enabled, story.TwoRacks) }
+func TestTwoRacks(t *testing.T) { pool.Take(t).Run(story.Enabled, story.TwoRacks) }
 
 // The rule of the interruption queue is disabled. The next ordinary pass repairs it.
-func TestQueueRepair(t *testing.T) { sandbox.Run(t, story.Enabled, story.QueueRepair) }
+func TestQueueRepair(t *testing.T) { pool.Take(t).Run(story.Enabled, story.QueueRepair) }

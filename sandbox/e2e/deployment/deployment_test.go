@@ -12,28 +12,28 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/story"
 )
 
-var sandbox = stage.New("../../..", "e2e-deployment")
+var pool = stage.New("../../..", "e2e-deployment")
 
-func TestMain(m *testing.M) { sandbox.Main(m) }
+func TestMain(m *testing.M) { pool.Main(m) }
 
-// Tests the acceptance script that is meant for a real account. It runs first, because it needs a rack that does not
-// exist yet and a cluster without Karpenter.
+// Tests the acceptance script that is meant for a real account. It needs a rack that does not exist yet and a
+// cluster without Karpenter.
 func TestAcceptance(t *testing.T) {
-	sandbox.Run(t, func(s *story.Script) { story.Acceptance(s, "../../../tools/acceptance.sh") })
+	pool.Take(t, stage.Untouched, stage.Spoils).Run(func(s *story.Script) { story.Acceptance(s, "../../../tools/acceptance.sh") })
 }
 
 // Upgrades the stack of an earlier commit while passes run.
 func TestUpgrade(t *testing.T) {
+	sandbox := pool.Take(t, stage.Spoils)
 	command := exec.Command("../../earlier.sh")
 	command.Stderr = os.Stderr
 	folder, err := command.Output()
 	if err != nil {
 		t.Fatalf("sandbox/earlier.sh: %v", err)
 	}
-	sandbox.Run(t, story.Off)
-	sandbox.Run(t, func(s *story.Script) { story.Upgrade(s, strings.TrimSpace(string(folder))) })
+	sandbox.Run(story.Off)
+	sandbox.Run(func(s *story.Script) { story.Upgrade(s, strings.TrimSpace(string(folder))) })
 }
 
-// Removes the stack while Karpenter is on, deploys it again, and removes it for good. This test runs last because no
-// stack is left afterwards.
-func TestRemoving(t *testing.T) { sandbox.Run(t, story.Enabled, story.Removing) }
+// Removes the stack while Karpenter is on, deploys it again, and removes it for good.
+func TestRemoving(t *testing.T) { pool.Take(t, stage.Spoils).Run(story.Enabled, story.Removing) }

@@ -9,10 +9,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/story"
 )
 
-var sandbox = stage.New("../../..", "e2e-drifts")
+var pool = stage.New("../../..", "e2e-drifts")
 
-func TestMain(m *testing.M) { sandbox.Main(m) }
+func TestMain(m *testing.M) { pool.Main(m) }
 
 // Makes one change for each kind of field, and compares the predicted effect on the nodes with what Karpenter does to
 // each of them.
-func TestDrifts(t *testing.T) { sandbox.Run(t, story.Enabled, story.Drifts) }
+func TestDrifts(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.Drifts) }

@@ -3,22 +3,18 @@ package stage
 import (
 	"context"
 	"fmt"
-	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 )
 
 // AWS returns a configuration for calls to the local AWS, for tests in which the AWS CLI would be too slow.
-func (s *Stage) AWS(t *testing.T) aws.Config {
-	t.Helper()
-	return s.Environment(t).AWS()
-}
+func (s *Stage) AWS() aws.Config { return s.Environment.AWS() }
 
 // Write writes parameters of the rack demo, all concurrently.
-func (s *Stage) Write(t *testing.T, values map[string]string) {
-	t.Helper()
-	store := ssm.NewFromConfig(s.AWS(t))
+func (s *Stage) Write(values map[string]string) {
+	s.t.Helper()
+	store := ssm.NewFromConfig(s.AWS())
 	failed := make(chan error, len(values))
 	for name, value := range values {
 		go func() {
@@ -33,7 +29,7 @@ func (s *Stage) Write(t *testing.T, values map[string]string) {
 	}
 	for range values {
 		if err := <-failed; err != nil {
-			t.Fatal(err)
+			s.t.Fatal(err)
 		}
 	}
 }

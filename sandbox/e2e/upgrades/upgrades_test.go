@@ -15,9 +15,9 @@ import (
 
 const root = "../../.."
 
-var sandbox = stage.New(root, "e2e-upgrades")
+var pool = stage.New(root, "e2e-upgrades")
 
-func TestMain(m *testing.M) { sandbox.Main(m) }
+func TestMain(m *testing.M) { pool.Main(m) }
 
 // cached returns the absolute path of something that make upgrades has made.
 func cached(t *testing.T, name string) string {
@@ -32,32 +32,34 @@ func cached(t *testing.T, name string) string {
 	return path
 }
 
-// Moves a cluster from a Karpenter 1.8.6 that Helm has installed to Sawhorse. This test runs first because it needs an
-// untouched cluster.
+// Moves a cluster from a Karpenter 1.8.6 that Helm has installed to Sawhorse.
 func TestMigrating(t *testing.T) {
 	cached(t, "bin/karpenter-1.8.6")
 	cached(t, "bin/helm")
 	charts := cached(t, "charts-1.8.6")
-	sandbox.Run(t, func(s *story.Script) { story.Migrating(s, charts) })
+	pool.Take(t, stage.Untouched, stage.Spoils).Run(func(s *story.Script) { story.Migrating(s, charts) })
 }
 
 // Changes the version of Karpenter up and down while pods run on its nodes.
 func TestVersions(t *testing.T) {
+	sandbox := pool.Take(t)
 	cached(t, "bin/karpenter-1.15.0")
-	sandbox.Run(t, story.Enabled)
-	sandbox.Run(t, story.Versions)
+	sandbox.Run(story.Enabled)
+	sandbox.Run(story.Versions)
 }
 
 // Writes versions of Karpenter that do not work. The version before comes back each time.
 func TestWithdrawn(t *testing.T) {
+	sandbox := pool.Take(t)
 	cached(t, "bin/karpenter-1.15.0")
 	cached(t, "bin/helm")
-	sandbox.Run(t, story.Enabled)
-	sandbox.Run(t, story.Withdrawn)
+	sandbox.Run(story.Enabled)
+	sandbox.Run(story.Withdrawn)
 }
 
 // Deploys a Sawhorse with another default version over this one. A rack keeps the version that it runs.
 func TestNewDefault(t *testing.T) {
+	sandbox := pool.Take(t, stage.Spoils)
 	cached(t, "bin/karpenter-1.15.0")
 	cached(t, "bin/helm")
 	command := exec.Command("../../default.sh", "1.15.1")
@@ -66,6 +68,6 @@ func TestNewDefault(t *testing.T) {
 	if err != nil {
 		t.Fatalf("sandbox/default.sh: %v", err)
 	}
-	sandbox.Run(t, story.Enabled)
-	sandbox.Run(t, func(s *story.Script) { story.NewDefault(s, strings.TrimSpace(string(folder))) })
+	sandbox.Run(story.Enabled)
+	sandbox.Run(func(s *story.Script) { story.NewDefault(s, strings.TrimSpace(string(folder))) })
 }

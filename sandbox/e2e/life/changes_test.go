@@ -1,6 +1,4 @@
-// Package changes runs the longer end-to-end scripts for a rack on which Karpenter is on. Run all of them with `make
-// life`, or one by name, as in `make e2e NAME=Pods`.
-package changes
+package life
 
 import (
 	"testing"
@@ -9,76 +7,74 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/story"
 )
 
-var sandbox = stage.New("../../..", "e2e-changes")
-
-func TestMain(m *testing.M) { sandbox.Main(m) }
-
 // The script to copy for a new one.
-func TestExample(t *testing.T) { sandbox.Run(t, story.Enabled, story.Example) }
+func TestExample(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Example) }
 
 // Tests that a change request with several parameters is applied as a whole, once, or not at all.
-func TestChangeRequest(t *testing.T) { sandbox.Run(t, story.Enabled, story.ChangeRequest) }
+func TestChangeRequest(t *testing.T) { pool.Take(t).Run(story.Enabled, story.ChangeRequest) }
 
 // Tests additional pools, overrides, the pool settings that are rejected, and JSON from S3.
-func TestPools(t *testing.T) { sandbox.Run(t, story.Enabled, story.Pools) }
+func TestPools(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Pools) }
 
 // A pod that requests a GPU gets a node of the pool that Karpenter tries first.
-func TestFirstPool(t *testing.T) { sandbox.Run(t, story.Enabled, story.FirstPool) }
+func TestFirstPool(t *testing.T) { pool.Take(t).Run(story.Enabled, story.FirstPool) }
 
 // Each typo in the name of the cluster or of a node group is reported for what it is.
-func TestWrongNames(t *testing.T) { sandbox.Run(t, story.Enabled, story.WrongNames) }
+func TestWrongNames(t *testing.T) { pool.Take(t).Run(story.Enabled, story.WrongNames) }
 
 // Tests the parameters of the rack itself and the effect of each.
-func TestSettings(t *testing.T) { sandbox.Run(t, story.Enabled, story.Settings) }
+func TestSettings(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.Settings) }
 
 // The freeze and the pause take effect while other parameters are wrong, and the status names what is in force.
-func TestBrakes(t *testing.T) { sandbox.Run(t, story.Enabled, story.Brakes) }
+func TestBrakes(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Brakes) }
 
 // What is set and unset within seconds, while AWS's replicas show the state before, is never left behind.
-func TestSetAndUnset(t *testing.T) { sandbox.Run(t, story.Enabled, story.SetAndUnset) }
+func TestSetAndUnset(t *testing.T) { pool.Take(t).Run(story.Enabled, story.SetAndUnset) }
 
 // The status tells how far the nodes have followed a change and which pools are not Ready, and an event tells of the end.
-func TestRollout(t *testing.T) { sandbox.Run(t, story.Enabled, story.Rollout) }
+func TestRollout(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Rollout) }
 
 // Tests unschedulable pods, a build, a spot interruption, and a node that is no longer needed.
-func TestPods(t *testing.T) { sandbox.Run(t, story.Enabled, story.Pods) }
+func TestPods(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Pods) }
 
 // Settings that were changed or deleted by hand are restored. Objects of others are left alone.
 func TestHandEdits(t *testing.T) {
-	sandbox.Run(t, story.Enabled, story.HandEdits, story.HandEditsInAWS)
+	pool.Take(t).Run(story.Enabled, story.HandEdits, story.HandEditsInAWS)
 }
 
 // The schedule's audit of a rack in order is one call and writes nothing. A manual change starts a pass of the steps
 // concerned.
-func TestAudited(t *testing.T) { sandbox.Run(t, story.Enabled, story.Audited) }
+func TestAudited(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Audited) }
 
 // When a function's role loses a permission, the pass that needs it fails and names it. Once the permission is back,
 // the next pass continues.
-func TestLostRight(t *testing.T) { sandbox.Run(t, story.Enabled, story.LostRight) }
+func TestLostRight(t *testing.T) { pool.Take(t).Run(story.Enabled, story.LostRight) }
 
 // A discovered SPOT system group is rejected until system_node_groups names it. It is then replaced
 // by an ON_DEMAND copy.
-func TestSpotSystemGroup(t *testing.T) { sandbox.Run(t, story.Enabled, story.SpotSystemGroup) }
+func TestSpotSystemGroup(t *testing.T) { pool.Take(t).Run(story.Enabled, story.SpotSystemGroup) }
 
 // Checks what a user who may write parameters, and a cluster administrator, cannot reach with the roles of the nodes
 // and the controller.
-func TestConfined(t *testing.T) { sandbox.Run(t, story.Enabled, story.Confined) }
+func TestConfined(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.Confined) }
 
 // ForgedInterruption interruption messages do not reach Karpenter.
-func TestForgedInterruption(t *testing.T) { sandbox.Run(t, story.Enabled, story.ForgedInterruption) }
+func TestForgedInterruption(t *testing.T) { pool.Take(t).Run(story.Enabled, story.ForgedInterruption) }
 
 // An API server that sends false answers fails the passes of its own rack, each with a clear error, and
 // has no other effect.
-func TestFalseAnswers(t *testing.T) { sandbox.Run(t, story.Enabled, story.FalseAnswers) }
+func TestFalseAnswers(t *testing.T) { pool.Take(t).Run(story.Enabled, story.FalseAnswers) }
 
 // A field that another tool keeps setting back is reported as contested. Sawhorse stops setting it.
-func TestContested(t *testing.T) { sandbox.Run(t, story.Enabled, story.Contested) }
+func TestContested(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Contested) }
 
 // Tests what happens to Cluster Autoscaler and to the groups it scales.
-func TestAutoscaler(t *testing.T) { sandbox.Run(t, story.Enabled, story.Autoscaler) }
+func TestAutoscaler(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.Autoscaler) }
 
 // An Auto Scaling group outside EKS stays under Cluster Autoscaler.
-func TestUnmanagedGroups(t *testing.T) { sandbox.Run(t, story.Enabled, story.UnmanagedGroups) }
+func TestUnmanagedGroups(t *testing.T) {
+	pool.Take(t, stage.Long).Run(story.Enabled, story.UnmanagedGroups)
+}
 
 // Nodes have the CNI's policy only while it needs it, and build nodes a role of their own if they are to.
-func TestNodeRoles(t *testing.T) { sandbox.Run(t, story.Enabled, story.NodeRoles) }
+func TestNodeRoles(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.NodeRoles) }
