@@ -63,18 +63,20 @@ func TestWaitsForWhatWasJustMade(t *testing.T) {
 // IAM may still return a role that was deleted seconds ago. Karpenter is turned on again in that time: the step waits,
 // and creates the roles anew.
 func TestADeletedRoleLingers(t *testing.T) {
-	for _, podIdentity := range []bool{true, false} {
-		cloud, i := begin()
-		complete(t, cloud, i, wanted(true, podIdentity))
-		cloud.Pass(time.Hour)
-		cloud.Lag.Deleted = 30 * time.Second
-		complete(t, cloud, i, wanted(false, podIdentity))
-		changes, notes := complete(t, cloud, i, wanted(true, podIdentity))
-		if !strings.Contains(notes, "which was deleted less than a minute ago") || strings.Count(changes, "created role") != 2 ||
-			len(cloud.IAM.Roles) != 2 {
-			t.Errorf("changes %s\nnotes %s", changes, notes)
+	for _, lag := range []time.Duration{30 * time.Second, 150 * time.Second} {
+		for _, podIdentity := range []bool{true, false} {
+			cloud, i := begin()
+			complete(t, cloud, i, wanted(true, podIdentity))
+			cloud.Pass(time.Hour)
+			cloud.Lag.Deleted = lag
+			complete(t, cloud, i, wanted(false, podIdentity))
+			changes, notes := complete(t, cloud, i, wanted(true, podIdentity))
+			if !strings.Contains(notes, "which was deleted less than three minutes ago") || strings.Count(changes, "created role") != 2 ||
+				len(cloud.IAM.Roles) != 2 {
+				t.Errorf("changes %s\nnotes %s", changes, notes)
+			}
+			unchanged(t, cloud, i, wanted(true, podIdentity))
 		}
-		unchanged(t, cloud, i, wanted(true, podIdentity))
 	}
 }
 

@@ -55,11 +55,14 @@ func (i *Step) role(ctx context.Context, p *plan.Plan, wanted wantedRole, w *res
 		return nil, outcome.Reject("rack", "IAM role %s exists and was not made by Sawhorse for this rack and cluster "+
 			"(IAM has no regions: a rack of the same name in another region collides); delete it, or use another rack name", wanted.Name)
 	}
-	if live == nil {
+	switch {
+	case live == nil:
 		if live, err = i.createRole(ctx, p, wanted, w); err != nil {
 			return nil, err
 		}
-	} else {
+	case w.Deleted(aspect(wanted.Name)):
+		return nil, outcome.NotYet(poll, "IAM still returns role %s, which was deleted less than three minutes ago", wanted.Name)
+	default:
 		if err := i.refuseDeleted(ctx, p, live); err != nil {
 			return nil, err
 		}
@@ -76,8 +79,8 @@ func (i *Step) role(ctx context.Context, p *plan.Plan, wanted wantedRole, w *res
 	return live, nil
 }
 
-// refuseDeleted returns a wait if a role is one that Sawhorse deleted less than a minute ago. IAM's replicas may still
-// return it, and every write about it fails.
+// refuseDeleted returns a wait if a role is one that Sawhorse tried to delete less than a minute ago, though no answer said that it
+// did. IAM's replicas may still return it, and every write about it fails.
 func (i *Step) refuseDeleted(ctx context.Context, p *plan.Plan, live *types.Role) error {
 	at, err := i.Deletions.Deletion(ctx, p.Rack, *live.RoleName)
 	if err != nil || !outcome.Young(&at, i.Now()) || !noted(at, live) {
