@@ -13,6 +13,7 @@ func Credentials(s *Script) {
 	)
 	s.Chapter("Neither Pod Identity nor an OIDC provider", func() {
 		s.Type("aws eks delete-addon " + agent)
+		s.Put("karpenter_auth_mode", "true")
 		s.Put("karpenter_enabled", "true")
 		s.Rejected("create-addon --cluster-name demo --addon-name eks-pod-identity-agent")
 		s.Refused("aws iam get-role --role-name demo-karpenter", "NoSuchEntity")
@@ -52,7 +53,7 @@ func Credentials(s *Script) {
 // change that mode back.
 func AccessModeAPI(s *Script) {
 	s.Chapter("A cluster in mode API", func() {
-		s.Put("karpenter_auth_mode", "true")
+		s.Reconciled(s.Put("karpenter_auth_mode", "true"))
 		s.Type("aws eks update-cluster-config --name demo --access-config authenticationMode=API --query update.status --output text")
 		s.Until("access mode", accessMode, "API", time.Minute)
 		on(s)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -42,11 +43,13 @@ const (
 // needs one, and then takes the scripts that follow, until one fails. All end with the binary, even if it crashes.
 type Pool struct {
 	root, state string
+	claim       func() error // claims the folder, once
 	most        int
 
 	mutex   sync.Mutex
 	changed sync.Cond
 	waiting []*turn
+	folder  *os.File
 	idle    []*sandbox
 	running int // scripts
 	started int // sandboxes, since the start of the binary
@@ -65,8 +68,30 @@ type sandbox struct {
 // New returns a pool without sandboxes. root is the checkout. Sandbox number N has its state in the folder .cache/NAME/N.
 func New(root, name string) *Pool {
 	p := &Pool{root: root, state: filepath.Join(root, ".cache", name)}
+	p.claim = sync.OnceValue(p.empty)
 	p.changed.L = &p.mutex
 	return p
+}
+
+// empty removes what an earlier run has left in the pool's folder, and makes this binary the only one that uses it for as long
+// as it runs.
+func (p *Pool) empty() error {
+	if err := os.MkdirAll(p.state, 0o700); err != nil {
+		return err
+	}
+	folder, err := os.Open(p.state) // open until the process ends, and with it the lock
+	if err != nil {
+		return err
+	}
+	if err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return fmt.Errorf("%s: another run of these scripts uses it", p.state)
+	}
+	p.folder = folder
+	left, err := folder.Readdirnames(0)
+	for _, name := range left {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(p.state, name)))
+	}
+	return err
 }
 
 // Main runs the tests and then ends the sandboxes.
@@ -90,8 +115,8 @@ func (p *Pool) Main(m *testing.M) {
 func (p *Pool) prepare() (err error) {
 	if os.Getenv(Running) != "" {
 		p.most = 1
-	} else if p.most, err = strconv.Atoi(flag.Lookup("test.parallel").Value.String()); err == nil {
-		err = os.RemoveAll(p.state)
+	} else {
+		p.most, err = strconv.Atoi(flag.Lookup("test.parallel").Value.String())
 	}
 	return errors.Join(err, flag.Set("test.parallel", "1000"))
 }
@@ -162,12 +187,18 @@ func (p *Pool) start() (*sandbox, error) {
 		environment, err := user.Read(context.Background(), path)
 		return &sandbox{environment: environment, end: func() error { return nil }}, err
 	}
+	if err := p.claim(); err != nil {
+		return nil, err
+	}
 	p.mutex.Lock()
 	p.started++
 	number := p.started
 	p.mutex.Unlock()
 	environment, end, err := attached.Start(context.Background(), p.root, filepath.Join(p.state, strconv.Itoa(number)))
-	return &sandbox{number, environment, end}, err
+	if err != nil {
+		return nil, err
+	}
+	return &sandbox{number, environment, end}, nil
 }
 
 // release ends a script. Its sandbox waits for the next one, unless it is used up.
