@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 )
 
 // ARN asks MiniStack for the ARN of a key's owner. It is empty if the key is unknown.
@@ -29,7 +31,7 @@ func ARN(ministack *url.URL, accessKey string) (string, error) {
 	return who.ARN, nil
 }
 
-// Functions identifies the Lambda functions among the callers. A function's session has the function's name.
+// Functions identifies the Lambda functions among the callers, and Karpenter. A function's session has the function's name.
 type Functions struct {
 	MiniStack *url.URL
 	// Prefix is the prefix of the functions' names. Of removes it.
@@ -38,7 +40,8 @@ type Functions struct {
 	known sync.Map
 }
 
-// Of returns the name of the function that uses the key; empty if the key does not belong to a function.
+// Of returns the name of the function that uses the key, fault.Karpenter for the role of a rack's controller; empty if the key
+// belongs to neither.
 func (f *Functions) Of(accessKey string) string {
 	if name, ok := f.known.Load(accessKey); ok {
 		return name.(string)
@@ -51,6 +54,8 @@ func (f *Functions) Of(accessKey string) string {
 	if parts := strings.Split(arn, "/"); strings.Contains(parts[0], ":assumed-role") && len(parts) == 3 {
 		if rest, ours := strings.CutPrefix(parts[2], f.Prefix); ours {
 			name = rest
+		} else if strings.HasSuffix(parts[1], "-karpenter") {
+			name = fault.Karpenter
 		}
 	}
 	f.known.Store(accessKey, name)

@@ -12,6 +12,8 @@ import (
 	awscloudprovider "github.com/aws/karpenter-provider-aws/pkg/cloudprovider"
 	"github.com/aws/karpenter-provider-aws/pkg/controllers"
 	"github.com/aws/karpenter-provider-aws/pkg/operator/options"
+	"github.com/aws/karpenter-provider-aws/pkg/providers/instance"
+	"github.com/patrickmn/go-cache"
 	"sigs.k8s.io/karpenter/pkg/cloudprovider/metrics"
 	"sigs.k8s.io/karpenter/pkg/cloudprovider/overlay"
 	corecontrollers "sigs.k8s.io/karpenter/pkg/controllers"
@@ -21,6 +23,10 @@ import (
 
 // addControllers adds all controllers of Karpenter 1.15.
 func addControllers(ctx context.Context, op *operator.Operator) {
+	api := judged{op.EC2API, ec2.NewFromConfig(op.Config)}
+	op.InstanceProvider = instance.NewDefaultProvider(ctx, op.Config.Region, op.EventRecorder, api, op.UnavailableOfferingsCache,
+		op.SubnetProvider, op.LaunchTemplateProvider, op.CapacityReservationProvider, op.PlacementGroupProvider, op.ZonalShiftProvider,
+		cache.New(cache.NoExpiration, cache.NoExpiration))
 	undecorated := metrics.Decorate(cloudprovider.New(op.InstanceTypesProvider, op.InstanceProvider, op.EventRecorder, op.GetClient(),
 		op.AMIProvider, op.SecurityGroupProvider, op.CapacityReservationProvider, op.PlacementGroupProvider, op.InstanceTypeStore,
 		awscloudprovider.WithLegacyRepairPolicies(coreoptions.FromContext(ctx).LegacyNodeRepair),
@@ -32,8 +38,7 @@ func addControllers(ctx context.Context, op *operator.Operator) {
 	op.WithControllers(ctx, corecontrollers.NewControllers(ctx, op.Manager, op.Clock, op.GetClient(), op.EventRecorder,
 		provider, undecorated, state.NewCluster(op.Clock, op.GetClient(), provider), op.InstanceTypeStore, op.PredictionStore)...)
 	op.WithControllers(ctx,
-		controllers.NewControllers(ctx, op.Manager, op.Config, op.Clock, judged{op.EC2API, ec2.NewFromConfig(op.Config)},
-			op.GetClient(), op.EventRecorder,
+		controllers.NewControllers(ctx, op.Manager, op.Config, op.Clock, api, op.GetClient(), op.EventRecorder,
 			op.UnavailableOfferingsCache, op.SSMCache, op.ValidationCache, op.RecreationCache, provider, op.SubnetProvider,
 			op.SecurityGroupProvider, op.InstanceProfileProvider, op.InstanceProvider, op.PricingProvider, op.AMIProvider,
 			op.LaunchTemplateProvider, op.VersionProvider, op.InstanceTypesProvider, op.CapacityReservationProvider,

@@ -2,25 +2,62 @@ package main
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	kwokec2 "github.com/aws/karpenter-provider-aws/kwok/ec2"
+	"github.com/aws/smithy-go"
 )
 
 // judged is the simulated EC2 with AWS's answers to dry runs. For each EC2NodeClass, Karpenter makes the launches as
-// dry runs, and AWS answers whether the policies of its role allow them. The simulation would allow every launch.
+// dry runs, and AWS answers whether the policies of its role allow them. The simulation would allow every launch, so each
+// launch is a dry run first.
 type judged struct {
 	*kwokec2.Client
 	aws *ec2.Client
 }
 
-// CreateFleet sends a dry run to AWS.
+// CreateFleet sends a dry run to AWS, and launches only if that would succeed.
 func (j judged) CreateFleet(ctx context.Context, in *ec2.CreateFleetInput, options ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
-	if aws.ToBool(in.DryRun) {
-		return j.aws.CreateFleet(ctx, in, options...)
+	dry := *in
+	dry.DryRun = aws.Bool(true)
+	out, err := j.aws.CreateFleet(ctx, &dry, options...)
+	var refused smithy.APIError
+	if aws.ToBool(in.DryRun) || !errors.As(err, &refused) {
+		return out, err
 	}
-	return j.Client.CreateFleet(ctx, in, options...)
+	switch code := refused.ErrorCode(); {
+	case code == "DryRunOperation":
+		return j.Client.CreateFleet(ctx, in, options...)
+	case slices.Contains(fleetErrors, code):
+		return &ec2.CreateFleetOutput{Errors: everywhere(in, refused)}, nil
+	}
+	return nil, err
+}
+
+// fleetErrors are the codes that a fleet of type instant has in its answer, for each pool of capacity, instead of failing
+// (EC2's API reference, CreateFleetError).
+var fleetErrors = []string{
+	"InsufficientInstanceCapacity", "VcpuLimitExceeded", "MaxSpotInstanceCountExceeded", "UnfulfillableCapacity",
+	"InsufficientFreeAddressesInSubnet", "AuthFailure.ServiceLinkedRoleCreationNotPermitted",
+}
+
+// everywhere returns the refusal for every instance type and subnet of the fleet.
+func everywhere(in *ec2.CreateFleetInput, refused smithy.APIError) (all []types.CreateFleetError) {
+	for _, config := range in.LaunchTemplateConfigs {
+		for _, o := range config.Overrides {
+			all = append(all, types.CreateFleetError{
+				ErrorCode: aws.String(refused.ErrorCode()), ErrorMessage: aws.String(refused.ErrorMessage()),
+				LaunchTemplateAndOverrides: &types.LaunchTemplateAndOverridesResponse{Overrides: &types.FleetLaunchTemplateOverrides{
+					InstanceType: o.InstanceType, SubnetId: o.SubnetId, AvailabilityZone: o.AvailabilityZone,
+				}},
+			})
+		}
+	}
+	return all
 }
 
 // RunInstances sends a dry run to AWS.

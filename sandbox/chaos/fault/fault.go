@@ -24,14 +24,11 @@ const apiServer = "kubernetes"
 // StateMachine takes the place of the function's name in calls that the state machine itself makes.
 const StateMachine = "state-machine"
 
-// Karpenter and NodeGroups take the place of the function's name in calls of Karpenter, and in the launches of managed
-// node groups. These calls are not counted, and only a fault that names their caller hits them.
-const (
-	Karpenter  = "karpenter"
-	NodeGroups = "node-groups"
-)
+// Karpenter takes the place of the function's name in calls of Karpenter. They are not counted, and only a fault that names
+// Karpenter hits them.
+const Karpenter = "karpenter"
 
-func (c Call) counted() bool { return c.Function != Karpenter && c.Function != NodeGroups }
+func (c Call) counted() bool { return c.Function != Karpenter }
 
 func (c Call) String() string {
 	return cmp.Or(c.Function, "any") + " " + cmp.Or(c.Service, "any") + " " + cmp.Or(c.Action, "any")

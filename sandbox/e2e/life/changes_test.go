@@ -37,6 +37,9 @@ func TestRollout(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Rollout) 
 // Tests unschedulable pods, a build, a spot interruption, and a node that is no longer needed.
 func TestPods(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Pods) }
 
+// EC2 refuses to launch nodes, for each of the usual reasons.
+func TestLaunchesRefused(t *testing.T) { pool.Take(t).Run(story.Enabled, story.LaunchesRefused) }
+
 // Settings that were changed or deleted by hand are restored. Objects of others are left alone.
 func TestHandEdits(t *testing.T) {
 	pool.Take(t).Run(story.Enabled, story.HandEdits, story.HandEditsInAWS)
