@@ -71,6 +71,19 @@ test: parts
 	cd sandbox && go test -count=1 ./documents ./audit
 	cd sandbox && go test -count=1 -timeout 30m -parallel $(SANDBOXES) ./e2e
 
+# Races in what the CDK's JavaScript runtime needs are no concern of the stack's, and slow down its tests most.
+## race: the unit tests again with the race detector (it needs a C compiler)
+.PHONY: race
+race: parts
+	CGO_ENABLED=1 go test -race $$(go list ./... | grep -v '/cdk$$')
+
+# go test runs one fuzz target at a time.
+## fuzz: each fuzz target for FUZZTIME (20s) beyond its recorded inputs
+.PHONY: fuzz
+fuzz: prerequisites
+	@git grep -oE '^func Fuzz[A-Za-z]+' -- '*_test.go' | while IFS=: read -r file target; do \
+	  go test ./$$(dirname $$file) -run '^$$' -fuzz "^$${target#func }$$" -fuzztime $(or $(FUZZTIME),20s) || exit 1; done
+
 ## life: the longer end-to-end scripts (turning Karpenter on and off, interruptions, forgetting a rack, problems with nodes)
 .PHONY: life
 life: parts
