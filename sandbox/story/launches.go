@@ -10,6 +10,8 @@ import (
 // pod gets its node once EC2 launches again.
 func LaunchesRefused(s *Script) {
 	const events = "kubectl get events -A --field-selector involvedObject.kind=NodeClaim -o jsonpath='{.items[*].message}'"
+	s.Reconciled(s.Put("karpenter_consolidate_after", "1s"))
+
 	for _, code := range []string{
 		"InsufficientInstanceCapacity", "VcpuLimitExceeded", "InsufficientFreeAddressesInSubnet", "UnauthorizedOperation",
 		"AuthFailure.ServiceLinkedRoleCreationNotPermitted",
@@ -24,6 +26,10 @@ func LaunchesRefused(s *Script) {
 			s.inject()
 			s.Until("pods of orders that run", single.runs(), "1", 4*time.Minute)
 			single.end(s)
+			s.Until("nodes of NodePools", nodes, "", 2*time.Minute)
 		})
 	}
+
+	s.Unset("karpenter_consolidate_after")
+	s.Reconciled()
 }
