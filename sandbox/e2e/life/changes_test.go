@@ -39,7 +39,7 @@ func TestPods(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Pods) }
 
 // EC2 refuses to launch nodes, for each of the usual reasons.
 func TestLaunchesRefused(t *testing.T) {
-	pool.Take(t, stage.Spoils).Run(story.Enabled, story.LaunchesRefused)
+	pool.Take(t, stage.Long, stage.Spoils).Run(story.Enabled, story.LaunchesRefused)
 }
 
 // Settings that were changed or deleted by hand are restored. Objects of others are left alone.
