@@ -3,6 +3,7 @@ package main
 import (
 	"go/parser"
 	"go/token"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -69,5 +70,30 @@ func TestApply(t *testing.T) {
 	}
 	if strings.Count(text, "\n") != strings.Count(sample, "\n") {
 		t.Error("the lines have moved, so the compiler's errors would be taken for those of other changes")
+	}
+}
+
+// A change that the compiler refuses is left out.
+func TestAChangeThatDoesNotCompile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"go.mod":    "module sample\n\ngo 1.26\n",
+		"sample.go": "package sample\n\nfunc f(x float64) float64 { return x * 100 }\n\nfunc g() bool { return true }\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	packages, err := list([]string{"."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := prepare(packages, options{n: 2, judges: []string{"."}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(w.dir)
+	if len(w.mutants) != 1 || w.mutants[0].what != "the other truth value: true" {
+		t.Error(w.mutants)
 	}
 }

@@ -48,6 +48,7 @@ func list(patterns []string) ([]*pkg, error) {
 // world has the chosen mutants and the packages whose tests judge them.
 type world struct {
 	dir, overlay string
+	replace      map[string]string // the changed files by the names of those that they replace; the compiler names the former
 	mutants      []*mutant
 	tests        []*pkg
 	slow         time.Duration
@@ -111,7 +112,7 @@ func (w *world) choose(all []*mutant, n int, packages []*pkg, sources map[string
 		for message := range strings.Lines(string(out)) {
 			if file, line, ok := lineOf(message); ok {
 				taken = slices.DeleteFunc(taken, func(m *mutant) bool {
-					return strings.HasSuffix(m.file, strings.TrimPrefix(file, ".")) && m.line <= line && line <= m.last
+					return strings.HasSuffix(w.replace[m.file], strings.TrimPrefix(file, ".")) && m.line <= line && line <= m.last
 				})
 			}
 		}
@@ -123,10 +124,10 @@ func (w *world) choose(all []*mutant, n int, packages []*pkg, sources map[string
 
 // write writes the changed files, and the description of them that the go command reads.
 func (w *world) write(taken []*mutant, packages []*pkg, sources map[string][]byte) error {
-	replace := map[string]string{}
+	w.replace = map[string]string{}
 	write := func(file, text string) error {
-		replace[file] = filepath.Join(w.dir, fmt.Sprintf("%d.go", len(replace)))
-		return os.WriteFile(replace[file], []byte(text), 0o600)
+		w.replace[file] = filepath.Join(w.dir, fmt.Sprintf("%d.go", len(w.replace)))
+		return os.WriteFile(w.replace[file], []byte(text), 0o600)
 	}
 	for file, source := range sources {
 		mine := map[int]*mutant{}
@@ -148,7 +149,7 @@ func (w *world) write(taken []*mutant, packages []*pkg, sources map[string][]byt
 			}
 		}
 	}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
+	text, err := json.Marshal(map[string]any{"Replace": w.replace})
 	if err != nil {
 		return err
 	}
