@@ -185,10 +185,26 @@ func TestSecureString(t *testing.T) {
 }
 
 func TestLongValuesAreCutInSentences(t *testing.T) {
-	for _, value := range []string{strings.Repeat("x", 5000), strings.Repeat("ü", 2000)} {
+	for value, shown := range map[string]string{
+		strings.Repeat("x", 5000): strings.Repeat("x", 60), strings.Repeat("ü", 2000): strings.Repeat("ü", 30),
+		"x" + strings.Repeat("ü", 2000): "x" + strings.Repeat("ü", 29), // the 60th byte is in the middle of a letter
+	} {
 		problems := Parse(Input{Rack: "demo", Params: map[string]string{"karpenter_cpu_limit": value}}).Problems
-		if len(problems) != 1 || len(problems[0].Message) > 300 || strings.Contains(problems[0].Message, `\x`) {
+		if len(problems) != 1 || len(problems[0].Message) > 300 || !strings.Contains(problems[0].Message, ` is "`+shown+`…"`) {
 			t.Errorf("%.10s…: %v", value, problems)
+		}
+	}
+}
+
+// The written value with its mistake corrected can be copied if it has at most 300 bytes. Of a longer one the sentence would
+// be hard to read.
+func TestLongValuesAreNotCorrected(t *testing.T) {
+	for length, want := range map[int]bool{300: true, 301: false} {
+		corrected := "a=" + strings.Repeat("x", 200)
+		corrected += ",b=" + strings.Repeat("y", length-len(corrected)-3)
+		problems := Parse(Input{Rack: "demo", Params: map[string]string{"tags": strings.ReplaceAll(corrected, ",", " , ")}}).Problems
+		if len(problems) != 1 || strings.HasSuffix(problems[0].Message, "; write "+corrected) != want {
+			t.Errorf("%d bytes: %v", length, problems)
 		}
 	}
 }

@@ -204,6 +204,30 @@ func TestAccept(t *testing.T) {
 	}
 }
 
+// Only the version that failed is taken back, and not if it was written again since: then it is tried again.
+func TestTakeBack(t *testing.T) {
+	changing := running("1.12.1")
+	changing.Writes = map[string]int64{"karpenter_version": 7}
+	for _, c := range []struct {
+		what   string
+		facts  plan.Facts
+		failed *plan.RolledBack
+		want   string
+	}{
+		{"nothing has failed", changing, nil, "1.14.3"},
+		{"the version that failed", changing, &plan.RolledBack{Version: "1.14.3", Write: 7}, "1.12.1"},
+		{"it was written again since", changing, &plan.RolledBack{Version: "1.14.3", Write: 6}, "1.14.3"},
+		{"another version failed", changing, &plan.RolledBack{Version: "1.15.1", Write: 7}, "1.14.3"},
+		{"no change is under way", running("1.14.3"), &plan.RolledBack{Version: "1.14.3"}, "1.14.3"},
+	} {
+		p := build(t, choosing("1.14.3"), c.facts).Plan
+		taken := p.TakeBack(c.failed)
+		if got := p.Controller.Release.Version; got != c.want || taken != (c.want == "1.12.1") {
+			t.Errorf("%s: %s, taken back %v, want %s", c.what, got, taken, c.want)
+		}
+	}
+}
+
 // about returns the messages about a parameter.
 func about(problems []params.Problem, parameter string) string {
 	var all []string

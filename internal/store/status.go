@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -125,12 +124,7 @@ func (s *Status) cut() bool {
 	if len(texts) == 0 || len(*texts[0]) <= shortest {
 		return false
 	}
-	text := *texts[0]
-	end := len(text) / 2
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	*texts[0] = text[:end] + "…"
+	*texts[0] = strings.ToValidUTF8((*texts[0])[:len(*texts[0])/2], "") + "…"
 	return true
 }
 

@@ -19,6 +19,7 @@ func large() Status {
 		s.Problems = append(s.Problems, params.Problem{Parameter: "karpenter_cpu_limit", Message: strings.Repeat("p", 100)})
 		s.Warnings = append(s.Warnings, params.Problem{Parameter: "karpenter_cpu_limit", Message: strings.Repeat("w", 100)})
 		s.Changed = append(s.Changed, "role demo created")
+		s.Effects = append(s.Effects, "pool a is created")
 	}
 	return s
 }
@@ -77,9 +78,12 @@ func TestStatusFits(t *testing.T) {
 			if len(got.Problems) < c.problems || len(got.Warnings) < c.warnings || len(got.Changed) < c.changed {
 				t.Errorf("%d problems, %d warnings, %d changes", len(got.Problems), len(got.Warnings), len(got.Changed))
 			}
-			left := len(got.Problems) + len(got.Warnings) + len(got.Changed) + got.Omitted
-			if all := len(c.status.Problems) + len(c.status.Warnings) + len(c.status.Changed); left != all {
+			left := len(got.Problems) + len(got.Warnings) + len(got.Changed) + len(got.Effects) + got.Omitted
+			if all := len(c.status.Problems) + len(c.status.Warnings) + len(c.status.Changed) + len(c.status.Effects); left != all {
 				t.Errorf("%d told and left out, %d there were", left, all)
+			}
+			if told := c.problems > 0 || c.status.Failure != nil; told && len(text) < min(len(before), MaxStatus)/4 {
+				t.Errorf("%d bytes of %d are left: what went wrong is cut more than it must be", len(text), len(before))
 			}
 			if !utf8.ValidString(text) || strings.Contains(text, "\uFFFD") {
 				t.Error("a letter was cut in two")
@@ -91,7 +95,8 @@ func TestStatusFits(t *testing.T) {
 	}
 }
 
-// Problems are what the user must act on, so they are left out last.
+// Problems are what the user must act on, so they are left out last. What has happened or will happen is left out before
+// warnings.
 func TestStatusLeavesOutChangesFirst(t *testing.T) {
 	s := large()
 	s.Problems = s.Problems[:10]
@@ -99,8 +104,9 @@ func TestStatusLeavesOutChangesFirst(t *testing.T) {
 	must(t, err)
 	var got Status
 	must(t, json.Unmarshal([]byte(text), &got))
-	if len(got.Problems) != 10 || len(got.Warnings) == 0 || len(got.Changed) > 0 || !reflect.DeepEqual(got.Problems, s.Problems) {
-		t.Errorf("%d problems, %d warnings, %d changes", len(got.Problems), len(got.Warnings), len(got.Changed))
+	if len(got.Problems) != 10 || len(got.Warnings) == 0 || len(got.Changed)+len(got.Effects) > 0 ||
+		!reflect.DeepEqual(got.Problems, s.Problems) {
+		t.Errorf("%d problems, %d warnings, %d changes, %d effects", len(got.Problems), len(got.Warnings), len(got.Changed), len(got.Effects))
 	}
 }
 
