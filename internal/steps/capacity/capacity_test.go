@@ -252,6 +252,14 @@ func TestAGroupWithoutNodes(t *testing.T) {
 		t.Errorf("%s, %v", changes, err)
 	}
 	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(0, 0, 1))
+	// The taints of its nodes are known before there is one.
+	s.cloud.EKS.Groups["system"].Taints = []types.Taint{{Key: new("dedicated"), Value: new("x"), Effect: types.TaintEffectNoSchedule}}
+	s.refused("change nodeSelector, affinity or tolerations of, the pods that these keep off all other nodes: shop/web-0")
+	s.cloud.EKS.Groups["system"].Taints[0].Effect = types.TaintEffectPreferNoSchedule
+	if changes, _, err := s.call(); err != nil || !strings.Contains(changes, "from 0 to 1 nodes") {
+		t.Errorf("%s, %v", changes, err)
+	}
+	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(0, 0, 1))
 	delete(s.api.Objects, "/api/v1/nodes/elsewhere")
 	s.refused("Scale node group system to 1 node: it has none, and how much one holds is unknown")
 }

@@ -80,6 +80,18 @@ func TestADeletedRoleLingers(t *testing.T) {
 	}
 }
 
+// A role that was made anew is not taken for the one of its name that was deleted before.
+func TestADeletedRoleIsMadeAnewAtOnce(t *testing.T) {
+	cloud, i := begin()
+	complete(t, cloud, i, wanted(true, true))
+	cloud.Pass(time.Hour)
+	complete(t, cloud, i, wanted(false, true))
+	changes, notes := complete(t, cloud, i, wanted(true, true))
+	if strings.Contains(notes, "which was deleted") || strings.Count(changes, "created role") != 2 {
+		t.Errorf("changes %s\nnotes %s", changes, notes)
+	}
+}
+
 // A pod that is admitted before EKS and EC2 know of the credentials never gets them. So the step is not done before the
 // credentials are old enough, also after they were replaced.
 func TestTheCredentialsAreOldEnough(t *testing.T) {

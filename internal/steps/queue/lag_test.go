@@ -60,6 +60,16 @@ func TestNothingThatDiesIsAdopted(t *testing.T) {
 	}
 }
 
+// EventBridge may still show a rule that was deleted moments ago. It is not deleted, and reported, a second time.
+func TestADeletedRuleLingers(t *testing.T) {
+	cloud, q := begin()
+	complete(t, cloud, q, true)
+	rule := *cloud.Events.Rules[name]
+	complete(t, cloud, q, false)
+	cloud.Events.Rules[name] = &rule
+	unchanged(t, cloud, q, false)
+}
+
 // Only Sawhorse's own deletions are on record. A queue that somebody else deleted is created again as soon as SQS
 // allows it.
 func TestAQueueThatSomebodyDeleted(t *testing.T) {

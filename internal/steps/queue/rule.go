@@ -173,7 +173,7 @@ func (q *Step) removeRule(ctx context.Context, p *plan.Plan, w *resource.Writer)
 	if live.err == nil && live.DescribeRuleOutput == nil && w.Created(aspectRule) {
 		return resource.NotShown(creationLag, "rule "+p.Queue.Rule.Name)
 	}
-	if live.err != nil || live.DescribeRuleOutput == nil || w.Deleted(aspectRule) || !ownership.Owned(live.tags, p.Rack, p.Cluster.ARN) {
+	if live.err != nil || w.Deleted(aspectRule) || !ownership.Owned(live.tags, p.Rack, p.Cluster.ARN) {
 		return live.err
 	}
 	reported := w.Changes
