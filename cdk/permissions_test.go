@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
 // unscoped lists the actions that may be allowed on every resource, and why.
@@ -232,25 +230,6 @@ func TestResyncReadsItsOwnHistories(t *testing.T) {
 	}
 }
 
-// The operations that the state machine itself performs on the table, without a function.
-func TestTheStateMachineMayDoWhatItDoes(t *testing.T) {
-	var may []any
-	for _, g := range production.grants() {
-		if strings.HasPrefix(g.where, "MachineRole") && strings.Contains(text(g.resources), "Table") {
-			may = append(may, g.actions...)
-		}
-	}
-	done := regexp.MustCompile(`:states:::dynamodb:(\w)(\w+)"`).FindAllStringSubmatch(statemachine.Definition, -1)
-	if len(done) < 5 {
-		t.Fatalf("the test has lost the state machine: %v", done)
-	}
-	for _, call := range done {
-		if action := "dynamodb:" + strings.ToUpper(call[1]) + call[2]; !slices.Contains(may, any(action)) {
-			t.Errorf("the state machine may not %s, only %v", action, may)
-		}
-	}
-}
-
 // The deployment's nodeActions are only in the boundaries, which grant nothing by themselves. The keys of nodes'
 // volumes are used on behalf of the controller.
 func TestNodeActionsAreInTheBoundariesOnly(t *testing.T) {
@@ -361,46 +340,6 @@ func TestNoARNNamesAPartition(t *testing.T) {
 	for id, r := range production.Resources {
 		if strings.Contains(text(r.Properties), "arn:aws:") {
 			t.Errorf("%s: %s", id, text(r.Properties))
-		}
-	}
-}
-
-// The roles that do not belong to functions. TestTheStateMachineMayDoWhatItDoes covers what the state machine does to
-// the table.
-func TestOtherRoles(t *testing.T) {
-	want := map[string]string{
-		"MachineEventsRole": "states:StartExecution on Machine",
-		"SchedulerRole": "lambda:InvokeFunction on Resync Resync; lambda:InvokeFunction on Rollout Rollout; " +
-			"sqs:SendMessage on Undelivered; sqs:SendMessage on Undelivered",
-	}
-	logical := regexp.MustCompile(`"(?:Ref|Fn::GetAtt)":\[?"(\w+)[0-9A-F]{8}"`)
-	got, invoked := map[string][]string{}, map[string]bool{}
-	for _, g := range production.grants() {
-		for role := range want {
-			if strings.HasPrefix(g.where, role) {
-				statement := g.actions[0].(string) + " on"
-				for _, match := range logical.FindAllStringSubmatch(text(g.resources), -1) {
-					statement += " " + match[1]
-				}
-				got[role] = append(got[role], statement)
-			}
-		}
-		if strings.HasPrefix(g.where, "MachineRole") && slices.Contains(g.actions, any("lambda:InvokeFunction")) {
-			for _, r := range g.resources {
-				_, name, _ := strings.Cut(text(r), ":function:Sawhorse-")
-				invoked[strings.TrimSuffix(name, `"]]}`)] = true
-			}
-		}
-	}
-	for role, statements := range want {
-		slices.Sort(got[role])
-		if have := strings.Join(got[role], "; "); have != statements {
-			t.Errorf("%s: %s, want %s", role, have, statements)
-		}
-	}
-	for _, f := range functions {
-		if invoked[f.name] != f.pass {
-			t.Errorf("the state machine may invoke %s: %v, want %v", f.name, invoked[f.name], f.pass)
 		}
 	}
 }
