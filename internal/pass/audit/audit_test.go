@@ -187,3 +187,19 @@ func TestAnAuditThatReadsTooLong(t *testing.T) {
 		t.Errorf("%v, requested %v", err, *requested)
 	}
 }
+
+// An audit that cannot read the lease, or cannot send its request, fails: so Lambda calls it again, and keeps it if that fails
+// too.
+func TestAnAuditThatIsOfNoUseFails(t *testing.T) {
+	due := map[string]string{"network": "x"}
+	cloud, a, requested, _ := begin(due, nil)
+	cloud.FailAt(1, awsfake.Throttling)
+	if _, err := a.Run(t.Context(), validate.Event{Rack: "demo"}); !errors.Is(err, awsfake.Throttling) || len(*requested) > 0 {
+		t.Errorf("no lease: %v, requested %v", err, *requested)
+	}
+	_, a, _, _ = begin(due, nil)
+	a.Request = func(context.Context, events.ReconcileRequested) error { return awsfake.Throttling }
+	if _, err := a.Run(t.Context(), validate.Event{Rack: "demo"}); !errors.Is(err, awsfake.Throttling) {
+		t.Errorf("no request: %v", err)
+	}
+}
