@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -69,6 +71,62 @@ func TestEveryServiceOfAFunctionInTheVPCMayHaveAnEndpoint(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The page names the functions that are in the VPC, what each of their services needs, and which of them need IAM, whose
+// endpoint most regions do not have.
+func TestThePageOfPrivateClusters(t *testing.T) {
+	file, err := os.ReadFile("../docs/private.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := strings.ReplaceAll(string(file), "\n", " ")
+	find := func(pattern string) string {
+		found := regexp.MustCompile(pattern).FindStringSubmatch(page)
+		if found == nil {
+			t.Fatalf("the page has no %s", pattern)
+		}
+		return found[1]
+	}
+	var inside, identity, endpoints, example []string
+	for _, f := range functions {
+		if _, r := custom.named("AWS::Lambda::Function", logicalID(f.name)); r.Properties["VpcConfig"] == nil {
+			continue
+		}
+		inside = append(inside, f.name)
+		if slices.ContainsFunc(custom.granted(f.code()), func(g grant) bool { return strings.Contains(text(g.actions), `"iam:Get`) }) {
+			identity = append(identity, f.name)
+		}
+	}
+	for service, gateway := range called {
+		endpoints = append(endpoints, service+map[bool]string{true: " gateway", false: " interface"}[gateway])
+		if service != "s3" { // for a setting that the example does not have
+			example = append(example, service)
+		}
+	}
+	same := func(what string, got, want []string) {
+		t.Helper()
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: the page has %q, want %q", what, got, want)
+		}
+	}
+	names := func(list string) []string { return regexp.MustCompile(`, | and `).Split(list, -1) }
+	same("functions in the VPC", names(find(`This places the nine functions that talk to clusters into the VPC: ([\w, ]+)\.`)), inside)
+	same("functions that need IAM", names(find(`In every other region ([\w, ]+) need another way to IAM`)), identity)
+	var rows, listed []string
+	for _, row := range regexp.MustCompile("\\| `com\\.amazonaws\\.(?:\\{region\\}\\.)?(\\w+)` \\| (\\w+)").FindAllStringSubmatch(page, -1) {
+		rows = append(rows, row[1]+" "+row[2])
+	}
+	same("endpoints", rows, endpoints)
+	for _, name := range strings.Split(find(`"vpcEndpoints": \[([^]]+)\]`), ",") {
+		listed = append(listed, service(strings.Trim(name, ` "`)))
+	}
+	same("endpoints of the example", listed, example)
+	if len(inside) != 9 {
+		t.Errorf("%d functions are in the VPC", len(inside))
 	}
 }
 

@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -410,6 +412,24 @@ var cases = []example{
 			pod("kube-system", "karpenter-1", "system-1", map[string]string{"app.kubernetes.io/name": "karpenter"},
 				map[string]string{stay: "true"}))
 	}, nil},
+}
+
+// The page of private clusters asks for the endpoints that doctor looks for.
+func TestThePageHasTheEndpoints(t *testing.T) {
+	page, err := os.ReadFile("../../docs/private.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sentence := regexp.MustCompile(`It needs endpoints for ([\w., ]+?) and, with Pod\sIdentity, eks-auth\.`).FindStringSubmatch(
+		strings.ReplaceAll(string(page), "\n", " "))
+	if sentence == nil {
+		t.Fatal("the page does not say which")
+	}
+	named := strings.Split(sentence[1], ", ")
+	slices.Sort(named)
+	if !slices.Equal(named, services) {
+		t.Errorf("the page has %q, doctor looks for %q", named, services)
+	}
 }
 
 func endpointsFor(private bool) (found []Endpoint) {
