@@ -21,6 +21,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
+	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
 // Passes that have nothing to report do not write these metrics, so no alarm may depend on them: it would have no data
@@ -291,7 +292,7 @@ func (d *deployment) wrong(a alarm, c incident, own bool) string {
 	return ""
 }
 
-// The page has a row for each alarm.
+// The page has a row for each alarm, and the time after which Step Functions ends a pass.
 func TestThePageHasEveryAlarm(t *testing.T) {
 	page, err := os.ReadFile("../docs/deploy.md")
 	if err != nil {
@@ -312,5 +313,12 @@ func TestThePageHasEveryAlarm(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(rows, want) {
 		t.Errorf("the page has %v, the stack %v", rows, want)
+	}
+	var machine struct{ TimeoutSeconds int }
+	if err := json.Unmarshal([]byte(statemachine.Definition), &machine); err != nil {
+		t.Fatal(err)
+	}
+	if row := fmt.Sprintf("| a pass ran out of time, after %d hours |", machine.TimeoutSeconds/3600); !strings.Contains(section, row) {
+		t.Errorf("the page lacks %s", row)
 	}
 }
