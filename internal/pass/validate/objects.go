@@ -54,7 +54,7 @@ func (v *Validate) object(ctx context.Context, rack, uri string) (params.Object,
 		return params.Object{Problem: "which does not exist; upload it first, or give the JSON itself"}, nil
 	case accessDenied:
 		return params.Object{Problem: "which does not exist, or which the function validate may not read; " +
-			"look at the bucket's policy and its encryption key, and whether it is a bucket of " +
+			"look at the bucket's policy (s3:GetObject) and that of its encryption key (kms:Decrypt), and whether it is a bucket of " +
 			strings.Join(v.Observer.Deployment.ObjectOwners, ", ") +
 			" (those of other accounts are read where the stack has the context value objectAccounts)"}, nil
 	}
