@@ -36,6 +36,11 @@ func TestInterrupted(t *testing.T) { pool.Take(t).Run(story.Off, story.Interrupt
 // Turns Karpenter on while AWS throttles. The pass slows down and does not fail.
 func TestThrottled(t *testing.T) { pool.Take(t).Run(story.Off, story.Throttled) }
 
+// DynamoDB throttles each function of the passes in turn, and what a pass reads is refused.
+func TestThrottledSteps(t *testing.T) {
+	pool.Take(t, stage.Long).Run(story.Off, story.ThrottledSteps, story.ReadingRefused)
+}
+
 // A step's function runs into its timeout.
 func TestOutOfTime(t *testing.T) { pool.Take(t).Run(story.Enabled, story.OutOfTime) }
 
