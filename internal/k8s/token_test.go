@@ -17,7 +17,9 @@ import (
 // unreachable is an AWS without a way to it, as from a VPC that has no endpoint of STS.
 type unreachable struct{}
 
-func (unreachable) Do(*http.Request) (*http.Response, error) { return nil, errors.New("a token needs no call") }
+func (unreachable) Do(*http.Request) (*http.Response, error) {
+	return nil, errors.New("a token needs no call")
+}
 
 func decodeToken(t *testing.T, config aws.Config) *url.URL {
 	t.Helper()
