@@ -67,7 +67,7 @@ test: parts
 	go test ./internal/steps/controller ./internal/steps/nodepools ./...
 	go test -C tools ./mutants
 	go test -C tools/karpenter .
-	cd sandbox && go test $$(go list ./... | grep -vE '/(e2e|documents|audit)')
+	cd sandbox && go test $$(go list ./... | grep -vE '/(e2e(/(life|deployment|upgrades|drifts))?|documents|audit)$$')
 	cd sandbox && go test -count=1 ./documents ./audit
 	cd sandbox && go test -count=1 -timeout 30m -parallel $(SANDBOXES) ./e2e
 
