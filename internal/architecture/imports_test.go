@@ -129,7 +129,7 @@ var functionsAlsoUse = map[string][]string{
 // testsAlsoUse has the packages that the _test.go files of every package may import.
 var testsAlsoUse = []string{
 	"events", "internal/k8s", "internal/karpenter", "internal/metrics", "internal/outcome", "internal/ownership", "internal/params",
-	"internal/plan", "internal/plan/nodes", "internal/readonly", "internal/resource", "internal/store",
+	"internal/pass/resync", "internal/plan", "internal/plan/nodes", "internal/readonly", "internal/resource", "internal/store",
 	"internal/testing/awsfake", "internal/testing/k8sfake", "internal/testing/k8stest", "internal/validation", "statemachine",
 }
 

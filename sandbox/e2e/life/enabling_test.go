@@ -38,7 +38,7 @@ func TestThrottled(t *testing.T) { pool.Take(t).Run(story.Off, story.Throttled) 
 
 // DynamoDB throttles each function of the passes in turn, and what a pass reads is refused.
 func TestThrottledSteps(t *testing.T) {
-	pool.Take(t, stage.Long).Run(story.Off, story.ThrottledSteps, story.ReadingRefused)
+	pool.Take(t, stage.Long, stage.Untouched).Run(story.Off, story.ThrottledSteps, story.ReadingRefused)
 }
 
 // A step's function runs into its timeout.
