@@ -138,6 +138,7 @@ UNIT_PACKAGES ?= ./events ./statemachine ./cmd/... ./functions/... ./internal/..
 ## e2e NAME=Story: one end-to-end script by name; with SANDBOX_ENV=.cache/sandbox.env it uses the sandbox of make sandbox
 .PHONY: e2e
 e2e: parts
+	@git grep -qE '^func Test$(NAME)\(' -- sandbox/e2e || { echo "no end-to-end script is named $(NAME): docs/sandbox.md lists them" >&2; exit 1; }
 	cd sandbox && $(if $(SANDBOX_ENV),SANDBOX_ENV=$(abspath $(SANDBOX_ENV))) go test ./e2e/... -count=1 -p 1 -timeout 60m -v -run '^Test$(NAME)$$'
 
 ## chaos: inject a fault at each call of enabling, changing and disabling, then random pairs; docs/reliability.md has its settings

@@ -52,7 +52,7 @@ func TestBurst(t *testing.T) {
 // rack are a test error.
 func iterations(t *testing.T, sandbox *stage.Stage, since time.Time) []passes.Iteration {
 	t.Helper()
-	history, err := passes.Since(t.Context(), sandbox.AWS(), since)
+	history, err := passes.Since(t.Context(), sandbox.Environment.AWS(), since)
 	if err != nil {
 		t.Fatal(err)
 	}

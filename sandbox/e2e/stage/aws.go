@@ -8,13 +8,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 )
 
-// AWS returns a configuration for calls to the local AWS, for tests in which the AWS CLI would be too slow.
-func (s *Stage) AWS() aws.Config { return s.Environment.AWS() }
-
 // Write writes parameters of the rack demo, all concurrently.
 func (s *Stage) Write(values map[string]string) {
 	s.t.Helper()
-	store := ssm.NewFromConfig(s.AWS())
+	store := ssm.NewFromConfig(s.Environment.AWS())
 	failed := make(chan error, len(values))
 	for name, value := range values {
 		go func() {
