@@ -41,6 +41,7 @@ func Settings(s *Script) {
 	s.Chapter("One subnet less", func() {
 		s.Check("tag of the second subnet", discovery, "demo")
 		s.Reconciled(s.Put("subnet_ids", subnets[0]))
+		lagsEnd(s)
 		s.Check("tag of the second subnet", discovery, "")
 	})
 
@@ -52,6 +53,7 @@ func Settings(s *Script) {
 		s.Check("device plugin", plugin, "")
 		s.Check("policies of the nodes' role", policy, "4")
 		s.Check("disruption budgets", budgets, "10%")
+		lagsEnd(s)
 		s.Check("tag of the second subnet", discovery, "demo")
 		s.Until("controller's replicas", replica, "2 2", time.Minute)
 		s.Check("metrics-server is still pinned", pinned, "true")
