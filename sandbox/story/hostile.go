@@ -237,7 +237,6 @@ func ForgedInterruption(s *Script) {
 // the passes of another rack continue. Afterwards everything is as before.
 func FalseAnswers(s *Script) {
 	const objects = "kubectl get nodepools,ec2nodeclasses -o jsonpath='{range .items[*]}{.metadata.name} {.metadata.generation} {end}'"
-	settled(s)
 	before, began := s.Output(objects), time.Now()
 	s.PutOf("second", "paused", "false")
 	s.Served()

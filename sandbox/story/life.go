@@ -41,24 +41,10 @@ func OffAgain(s *Script) {
 
 // unchanged checks that a full pass finds nothing to repair.
 func unchanged(s *Script) {
-	s.Equal("calls that write, beside records and what is applied as it is", repaired(s), "[]")
-}
-
-// repaired requests a full pass and returns its calls that write, without those that repeat what is there.
-func repaired(s *Script) []string {
 	s.resetCalls()
 	s.Reconciled(s.Request("full"))
-	return slices.DeleteFunc(s.writes(), func(call string) bool { return strings.Contains(call, " kubernetes apply ") })
-}
-
-// settled waits until a full pass writes nothing. For three minutes after a change in AWS, passes write again what a replica
-// may not show, also the changes of the script before.
-func settled(s *Script) {
-	for end := time.Now().Add(4 * time.Minute); len(repaired(s)) > 0; time.Sleep(5 * time.Second) {
-		if time.Now().After(end) {
-			s.fail("full passes go on writing")
-		}
-	}
+	writes := slices.DeleteFunc(s.writes(), func(call string) bool { return strings.Contains(call, " kubernetes apply ") })
+	s.Equal("calls that write, beside records and what is applied as it is", writes, "[]")
 }
 
 // on turns Karpenter on and waits for it.
