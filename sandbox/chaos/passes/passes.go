@@ -17,7 +17,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Iteration is one of a pass: from validate's answer until the rack is released or the next iteration begins.
+// Iteration is one of a pass: from validate's answer until the rack is released or the next iteration begins. An answer that
+// SSM's replica is behind begins none: validate is called again a second later.
 type Iteration struct {
 	Rack, Outcome string
 	Steps         int
@@ -260,7 +261,7 @@ func (r *reader) event(event types.HistoryEvent) {
 			Steps   []any
 		}
 	}
-	if json.Unmarshal([]byte(*done.Output), &answer) == nil && answer.Payload.Outcome != "" {
+	if json.Unmarshal([]byte(*done.Output), &answer) == nil && !slices.Contains([]string{"", "Outdated"}, answer.Payload.Outcome) {
 		p := answer.Payload
 		h.Iterations = append(h.Iterations, Iteration{
 			Rack: r.rack, Outcome: p.Outcome, Steps: len(p.Steps), From: *event.Timestamp, To: *event.Timestamp,

@@ -24,6 +24,24 @@ func TestInASecond(t *testing.T) {
 	}
 }
 
+// A pass that waits for SSM's replica validates again and again, and is one iteration.
+func TestWaitingForAReplicaIsNoIteration(t *testing.T) {
+	r := reader{}
+	for i, answer := range []string{"Outdated", "Outdated", "Planned", "Unchanged"} {
+		output := aws.String(`{"Payload":{"outcome":"` + answer + `"}}`)
+		r.event(types.HistoryEvent{
+			Timestamp: aws.Time(at(float64(i))), TaskSucceededEventDetails: &types.TaskSucceededEventDetails{Output: output},
+		})
+	}
+	want := []Iteration{
+		{Outcome: "Planned", From: at(2), To: at(3)},
+		{Outcome: "Unchanged", From: at(3), To: at(3)},
+	}
+	if !slices.Equal(r.history.Iterations, want) {
+		t.Errorf("%+v", r.history.Iterations)
+	}
+}
+
 // A call that is throttled twice lasts from the first throttling error to its success. Each try counts as a call.
 func TestAThrottledCallIsTimed(t *testing.T) {
 	r := reader{}
