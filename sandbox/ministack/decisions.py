@@ -41,7 +41,7 @@ def enforce(original, *args, **named):
         denied = original(*args, **named)
     finally:
         _asked.reset(token)
-    if asked and _script and not role_replicas.unknown(asked[0][0].resource_arn):
+    if asked and _script and not role_replicas.without_path(asked[0][0].resource_arn):
         _keep(*asked[0], denied)
     return denied
 

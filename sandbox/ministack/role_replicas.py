@@ -30,12 +30,12 @@ def shown(name):
     return _iam.shows(name, iam._roles.get(name)) if lag.lagging() else iam._roles.get(name)
 
 
-def unknown(arn):
-    """Whether the caller's replica lacks a role that IAM has: a call about it is authorized on an ARN without the
-    role's path.
+def without_path(arn):
+    """Whether a call was authorized on another ARN than that of the role that IAM has: the caller's replica did not know
+    it then. It may know it by now.
     """
-    name = arn.rsplit("/", 1)[-1]
-    return ":role/" in arn and bool(iam._roles.get(name)) and not shown(name)
+    role = iam._roles.get(arn.rsplit("/", 1)[-1])
+    return ":role/" in arn and bool(role) and role["Arn"] != arn
 
 
 def unknown_to_eks(name):
