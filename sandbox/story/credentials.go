@@ -32,6 +32,7 @@ func Credentials(s *Script) {
 		on(s)
 		s.Contains("the service account names the role", annotate, ":role/sawhorse/demo-karpenter")
 		s.Check("pod identity associations", podIdentities, "0")
+		auditInOrder(s, "The schedule's audit reads the provider, too.")
 		single.start(s)
 		s.Check("the NodePool of its node", single.where(), "workload")
 		single.end(s)

@@ -39,6 +39,26 @@ func Failing(s *Script) {
 	})
 }
 
+// LastStepFails turns Karpenter off while the last step fails. The full pass after it looks at what is removed already,
+// instances and instance profiles among it, and takes only the step that is left.
+func LastStepFails(s *Script) {
+	s.Chapter("The last step fails", func() {
+		s.inject(fault.Fault{Call: fault.Call{Function: "nodegroups", Service: "kubernetes", Action: "update deployments.apps"},
+			Nth: 1, Seconds: 600, Kind: fault.Redirect})
+		s.Put("karpenter_enabled", "false")
+		s.Failed("API servers do not redirect")
+		s.Equal("the step that failed", s.Status().Failure.Step, "nodegroups/placement")
+		s.inject()
+	})
+
+	s.Chapter("A full pass takes what is left", func() {
+		s.resetCalls()
+		s.Reconciled(s.Request("full"))
+		s.Equal("functions that were called", s.functions(), "audit nodegroups report")
+		withoutKarpenter(s)
+	})
+}
+
 // LostEvents loses Parameter Store's event for a write. The schedule's next audit finds the write, and its pass applies
 // it. Then two events arrive in the wrong order.
 func LostEvents(s *Script) {

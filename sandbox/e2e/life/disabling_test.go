@@ -26,5 +26,8 @@ func TestOrphans(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Orphans) 
 // Stops the execution while it turns Karpenter off.
 func TestStoppedOff(t *testing.T) { pool.Take(t).Run(story.Enabled, story.StoppedOff) }
 
+// Turns Karpenter off while the last step fails, and then does what is left.
+func TestLastStepFails(t *testing.T) { pool.Take(t).Run(story.Enabled, story.LastStepFails) }
+
 // Turns Karpenter off while its controller is down.
 func TestControllerDown(t *testing.T) { pool.Take(t).Run(story.Enabled, story.ControllerDown) }
