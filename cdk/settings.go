@@ -179,9 +179,6 @@ func readSettings(get func(key string) any) (settings, error) {
 		CLICredentials: r.oneOf("synthesizer", "default", "cli") == "cli",
 	}
 	s.ResyncSlots = r.number("resyncSlots", s.ResyncMinutes, 1, 1440)
-	if get("settleSeconds") != nil {
-		r.errs = append(r.errs, errors.New("context settleSeconds: its name is debounceSeconds now: rename it in cdk.json"))
-	}
 	if s.BusName == "default" {
 		r.fail("busName", s.BusName, "a bus of the stack's own, like sawhorse, and not the account's default bus, on which others put events too")
 	}

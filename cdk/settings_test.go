@@ -19,7 +19,6 @@ func TestSettingsRefuse(t *testing.T) {
 		{"busName", "a b", "like sawhorse"},
 		{"debounceSeconds", "61", "from 0 to 60"},
 		{"debounceSeconds", "5s", "from 0 to 60"},
-		{"settleSeconds", "5", "its name is debounceSeconds now"},
 		{"podIdentityDelaySeconds", "61", "from 0 to 60"},
 		{"resyncSlots", "7", "a divisor of resyncMinutes, 60"},
 		{"subnetIds", "subnet-1", "together with securityGroupIds"},

@@ -42,8 +42,7 @@ type pass struct {
 	ended             bool
 	// failed is the reason why the execution failed, was stopped or timed out.
 	failed string
-	// versions has the versions of the parameters that it read last. It is nil if it has read none, or if it belongs to
-	// an earlier version of Sawhorse.
+	// versions has the versions of the parameters that it read last. It is nil if it has read none.
 	versions map[string]int64
 	// lines has the functions' answers that have not been printed yet. found is the last line of validate. said is the
 	// last line without its time.

@@ -61,7 +61,6 @@ type stepper struct {
 }
 
 func (s stepper) serve(ctx context.Context, event StepEvent) (StepAnswer, error) {
-	event.Step = event.Step.Current()
 	lease, err := s.Store.Renew(ctx, event.Rack, event.Execution, s.Now())
 	if err != nil {
 		return StepAnswer{}, err

@@ -139,23 +139,6 @@ func TestARefusedChangeIsNamedInTheRun(t *testing.T) {
 	}
 }
 
-// A pass that began under an earlier version calls a step by the name and the part that it had.
-func TestAStepIsCalledByItsFormerName(t *testing.T) {
-	called := ""
-	_, s := begin(t, "7", func(_ context.Context, _ *plan.Plan, part string) (outcome.Progress, error) {
-		called = part
-		return outcome.Progress{}, nil
-	})
-	former := plan.Step{Name: "nodegroups/pins", Function: "nodegroups", Part: "pins", Fingerprint: "f1"}
-	if _, err := s.callOf(t, former); err != nil || called != "placement" {
-		t.Fatalf("part %q, %v", called, err)
-	}
-	records, err := s.Store.Records(t.Context(), "demo")
-	if want := map[string]string{"nodegroups/placement": "f1"}; err != nil || !reflect.DeepEqual(records.Applied, want) {
-		t.Errorf("applied %v, %v", records.Applied, err)
-	}
-}
-
 func TestWhatAStepDidIsInTheRun(t *testing.T) {
 	warning := []params.Problem{{Parameter: "karpenter_enabled", Message: "w"}}
 	_, s := begin(t, "7", func(_ context.Context, p *plan.Plan, part string) (outcome.Progress, error) {

@@ -10,8 +10,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// Format is the version of the Plan's JSON. Read converts plans of earlier versions. A step refuses a plan of a later
-// version; the next pass makes a new one.
+// Format is the version of the Plan's JSON. A step refuses a plan of another version; the next pass makes a new one.
 const Format = 2
 
 // Plan describes what should exist for one rack, section by section, and the steps that get there. It has every

@@ -9,15 +9,11 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// unrecorded is the version that Sawhorse installed before it recorded versions.
-const unrecorded = "1.10.0"
-
 // KarpenterRecord is what is recorded about the Karpenter of a rack.
 type KarpenterRecord struct {
 	// Version is the version whose controller was Ready last, the version in force. It is empty if Karpenter is off.
 	Version string `json:"version,omitempty"`
-	// Planned is the version of the last accepted plan with Karpenter. Without it, a rack that has Karpenter on and no
-	// Version is one of a Sawhorse that did not record versions.
+	// Planned is the version of the last accepted plan with Karpenter.
 	Planned string `json:"planned,omitempty"`
 	// Before is the version that was in force before Version.
 	Before string `json:"before,omitempty"`
@@ -47,16 +43,10 @@ func (r *RolledBack) Used(forceAt, now int64) bool {
 
 // InForce returns the version of Karpenter that the rack runs, or "" if it runs none, or none was Ready yet.
 func (r Records) InForce() string {
-	switch {
-	case !r.WasOn:
-		return ""
-	case r.Karpenter.Version != "":
-		return r.Karpenter.Version
-	case r.Karpenter.Planned == "":
-		return unrecorded
-	default:
+	if !r.WasOn {
 		return ""
 	}
+	return r.Karpenter.Version
 }
 
 // kept returns the version that a rack stays with: the one in force or, before any was Ready, the one that was planned.

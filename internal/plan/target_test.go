@@ -31,9 +31,8 @@ func TestTarget(t *testing.T) {
 	again.Writes = map[string]int64{"karpenter_version": 8}
 	forced.Writes, forced.Force = rolledBack.Writes, true
 	first.Writes, first.Records.Karpenter.Version = rolledBack.Writes, "" // nothing came back
-	earlier, starting, removed, unknown := running(""), running(""), running("1.14.3"), running("1.9.0")
+	starting, removed, unknown := running(""), running("1.14.3"), running("1.9.0")
 	starting.Records.Karpenter = plan.KarpenterRecord{Planned: "1.12.1"}
-	earlier.Records.Karpenter = plan.KarpenterRecord{}
 	removed.Records.WasOn, removed.Records.Goal = false, plan.GoalAccess
 	off := func(texts map[string]string) map[string]string { return with(texts, "karpenter_enabled", "false") }
 	for _, c := range []struct {
@@ -45,8 +44,6 @@ func TestTarget(t *testing.T) {
 	}{
 		{what: "a new rack", params: on, facts: facts(), target: "1.10.0"},
 		{what: "a new rack that chooses", params: choosing("1.14.3"), facts: facts(), target: "1.14.3"},
-		{what: "a rack of an earlier Sawhorse", params: on, facts: earlier, target: "1.10.0"},
-		{what: "and it chooses", params: choosing("1.12.1"), facts: earlier, target: "1.12.1", previous: "1.10.0"},
 		{what: "what runs stays", params: on, facts: running("1.12.1"), target: "1.12.1"},
 		{what: "what runs is named", params: choosing("1.12.1"), facts: running("1.12.1"), target: "1.12.1"},
 		{what: "up", params: choosing("1.15.1"), facts: running("1.10.0"), target: "1.15.1", previous: "1.10.0"},
@@ -181,8 +178,7 @@ func TestKubernetesVersionsThatAreNotListed(t *testing.T) {
 	}
 }
 
-// The first accepted plan records which version it is for, so that a rack without a recorded version is not taken for one
-// of an earlier Sawhorse.
+// An accepted plan records which version it is for.
 func TestAccept(t *testing.T) {
 	for _, c := range []struct {
 		what    string
@@ -190,7 +186,6 @@ func TestAccept(t *testing.T) {
 		want    plan.KarpenterRecord
 	}{
 		{"a new rack", plan.Records{}, plan.KarpenterRecord{Planned: "1.12.1"}},
-		{"a rack of an earlier Sawhorse", plan.Records{WasOn: true}, plan.KarpenterRecord{Version: "1.10.0", Planned: "1.12.1"}},
 		{"its first version is not Ready yet", plan.Records{WasOn: true, Karpenter: plan.KarpenterRecord{Planned: "1.10.0"}},
 			plan.KarpenterRecord{Planned: "1.12.1"}},
 		{"an upgrade", plan.Records{WasOn: true, Karpenter: plan.KarpenterRecord{Version: "1.10.0", Planned: "1.10.0", CRDs: "1.12.1"}},

@@ -57,32 +57,3 @@ func TestKarpenterOfAForgottenRack(t *testing.T) {
 		t.Error("a record that is no JSON is read")
 	}
 }
-
-// An earlier Sawhorse knows only Karpenter 1.10.0 and would bring every rack to it. It reads the records of a rack only if
-// that changes nothing.
-func TestFormatKeepsAnEarlierSawhorseAway(t *testing.T) {
-	s, cloud := store()
-	for _, c := range []struct {
-		record plan.KarpenterRecord
-		format int64
-	}{
-		{plan.KarpenterRecord{}, oneVersionFormat},
-		{plan.KarpenterRecord{Version: "1.10.0", CRDs: "1.10.0", RolledBack: &plan.RolledBack{Version: "1.12.1"}}, oneVersionFormat},
-		{plan.KarpenterRecord{Version: "1.12.1", CRDs: "1.12.1"}, recordsFormat},
-		{plan.KarpenterRecord{Version: "1.10.0", Before: "1.12.1", CRDs: "1.12.1"}, recordsFormat},
-		{plan.KarpenterRecord{CRDs: "1.12.1"}, recordsFormat},
-	} {
-		must(t, s.SaveRecords(t.Context(), "demo", plan.Records{Karpenter: c.record}))
-		if got := numberOf(cloud.Table.Items["rack#demo records"], "format"); got != c.format {
-			t.Errorf("%+v is saved with format %d, want %d", c.record, got, c.format)
-		}
-		must(t, s.SaveRecords(t.Context(), "demo", plan.Records{}))
-		must(t, s.NoteKarpenter(t.Context(), "demo", c.record))
-		if got := numberOf(cloud.Table.Items["rack#demo records"], "format"); got != c.format {
-			t.Errorf("%+v is noted with format %d, want %d", c.record, got, c.format)
-		}
-		if _, err := s.Records(t.Context(), "demo"); err != nil {
-			t.Error(err)
-		}
-	}
-}

@@ -23,8 +23,7 @@ func (s *Store) SavePlan(ctx context.Context, p *plan.Plan) error {
 	return wrap(s.put(ctx, values, nil), "rack %s: save plan", p.Rack)
 }
 
-// Plan returns the last good plan, or nil if there is none or it has a format that this version does not know. A plan of
-// an earlier format is converted.
+// Plan returns the last good plan, or nil if there is none or it has another format.
 func (s *Store) Plan(ctx context.Context, rack string) (*plan.Plan, error) {
 	var stored json.RawMessage
 	if found, err := s.load(ctx, planKey(rack), rack, "plan", "plan", &stored); err != nil || !found {

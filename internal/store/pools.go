@@ -2,7 +2,6 @@ package store
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -33,17 +32,6 @@ func (p Pool) quiet() bool { return p.Ready && p.Outdated == 0 && p.Reason == ""
 
 // Pools are the pools of a rack.
 type Pools []Pool
-
-// UnmarshalJSON decodes pools. A status of an earlier version has sentences about the changes to the pools in their
-// place, which it ignores.
-func (p *Pools) UnmarshalJSON(text []byte) error {
-	var earlier []string
-	if json.Unmarshal(text, &earlier) == nil {
-		*p = nil
-		return nil
-	}
-	return json.Unmarshal(text, (*[]Pool)(p))
-}
 
 // Degraded reports whether a pool is not Ready, or has nodes that do not register.
 func (p Pools) Degraded() bool {

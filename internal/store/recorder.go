@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -16,68 +15,51 @@ const (
 )
 
 // Baselines returns the recorder of the state before Sawhorse's changes.
-func (s *Store) Baselines() outcome.Recorder { return recorder{s, []string{kindBaseline}} }
+func (s *Store) Baselines() outcome.Recorder { return recorder{s, kindBaseline} }
 
-// Checkpoints returns the recorder of work that takes a step several calls. Earlier versions of Sawhorse kept such work
-// among the baselines, where it is found too, so that a removal continues while Sawhorse is upgraded.
-func (s *Store) Checkpoints() outcome.Recorder {
-	return recorder{s, []string{kindCheckpoint, kindBaseline}}
-}
+// Checkpoints returns the recorder of work that takes a step several calls.
+func (s *Store) Checkpoints() outcome.Recorder { return recorder{s, kindCheckpoint} }
 
-// recorder implements outcome.Recorder. It writes records of the first kind. Those of the other kinds are of earlier
-// versions. Calls for one rack are sequential.
+// recorder implements outcome.Recorder with records of one kind. Calls for one rack are sequential.
 type recorder struct {
 	store *Store
-	kinds []string
+	kind  string
 }
 
-// Keep records a value unless there is one, also of an earlier version.
+// Keep records a value unless there is one.
 func (r recorder) Keep(ctx context.Context, rack, name string, value []byte) error {
-	if _, ok, err := r.get(ctx, rack, name, r.kinds[1:]); err != nil || ok {
-		return err
-	}
 	err := r.store.put(ctx, r.item(rack, name, value), new("attribute_not_exists(pk)"))
 	if refused(err) {
 		return nil
 	}
-	return wrap(err, "rack %s: keep %s%s", rack, r.kinds[0], name)
+	return wrap(err, "rack %s: keep %s%s", rack, r.kind, name)
 }
 
 // Replace records a value in the place of another.
 func (r recorder) Replace(ctx context.Context, rack, name string, value []byte) error {
-	return wrap(r.store.put(ctx, r.item(rack, name, value), nil), "rack %s: replace %s%s", rack, r.kinds[0], name)
+	return wrap(r.store.put(ctx, r.item(rack, name, value), nil), "rack %s: replace %s%s", rack, r.kind, name)
 }
 
 func (r recorder) item(rack, name string, value []byte) item {
-	values := key(rack, r.kinds[0]+name)
+	values := key(rack, r.kind+name)
 	values["value"] = &types.AttributeValueMemberB{Value: append([]byte{}, value...)} // nil would not be a binary value
 	return values
 }
 
-// Get returns this version's record, or else an earlier version's.
+// Get returns the record, and whether there is one.
 func (r recorder) Get(ctx context.Context, rack, name string) ([]byte, bool, error) {
-	return r.get(ctx, rack, name, r.kinds)
-}
-
-func (r recorder) get(ctx context.Context, rack, name string, kinds []string) ([]byte, bool, error) {
-	for _, kind := range kinds {
-		values, err := r.store.get(ctx, key(rack, kind+name))
-		if err != nil {
-			return nil, false, wrap(err, "rack %s: read %s%s", rack, kind, name)
-		}
-		if value, ok := values["value"].(*types.AttributeValueMemberB); ok {
-			return value.Value, true, nil
-		}
+	values, err := r.store.get(ctx, key(rack, r.kind+name))
+	if err != nil {
+		return nil, false, wrap(err, "rack %s: read %s%s", rack, r.kind, name)
 	}
-	return nil, false, nil
+	value, ok := values["value"].(*types.AttributeValueMemberB)
+	if !ok {
+		return nil, false, nil
+	}
+	return value.Value, true, nil
 }
 
-// Forget deletes the records of all kinds, this version's last.
+// Forget deletes the record.
 func (r recorder) Forget(ctx context.Context, rack, name string) error {
-	for _, kind := range slices.Backward(r.kinds) {
-		if err := r.store.remove(ctx, key(rack, kind+name)); err != nil {
-			return wrap(err, "rack %s: forget %s%s", rack, kind, name)
-		}
-	}
-	return nil
+	return wrap(r.store.remove(ctx, key(rack, r.kind+name)), "rack %s: forget %s%s", rack, r.kind, name)
 }

@@ -13,14 +13,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// recordsFormat is the version of the data that is kept from pass to pass: records, baselines and checkpoints. Sawhorse reads what
-// every earlier version wrote. It does not change a rack that a later version wrote, because it would lose data it does
-// not know.
+// recordsFormat is the version of the data that is kept from pass to pass: records, baselines and checkpoints. Sawhorse does
+// not change a rack whose data a later version wrote, because it would lose data it does not know.
 const recordsFormat = 2
-
-// oneVersionFormat is the format of the versions of Sawhorse that install one version of Karpenter. Records are written
-// in it as long as those versions would change nothing that they do not know (formatOf).
-const oneVersionFormat = 1
 
 // Records returns what Sawhorse recorded about the rack in earlier passes, or the zero Records for a new rack.
 func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) {
@@ -49,7 +44,7 @@ func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) 
 	}
 	for name := range values {
 		step, ok := strings.CutPrefix(name, warningsOf(""))
-		if !ok || step != (plan.Step{Name: step}).Current().Name { // the step of the new name runs once after an upgrade
+		if !ok {
 			continue
 		}
 		var warnings []params.Problem
@@ -68,8 +63,7 @@ func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) 
 }
 
 // warningsOf returns the attribute with a step's warnings. Each step has its own attribute, because DynamoDB cannot
-// write into a map that does not exist, and records of earlier versions have none. An earlier version drops the
-// attributes; the next full pass restores them.
+// write into a map that does not exist.
 func warningsOf(step string) string { return "warnings#" + step }
 
 // SaveRecords replaces the records.
@@ -79,7 +73,7 @@ func (s *Store) SaveRecords(ctx context.Context, rack string, records plan.Recor
 		applied[step] = text(fingerprint)
 	}
 	values := key(rack, "records")
-	values["format"] = number(formatOf(records.Karpenter))
+	values["format"] = number(recordsFormat)
 	if records.Karpenter != (plan.KarpenterRecord{}) {
 		values[karpenterAttribute] = plain(records.Karpenter)
 	}

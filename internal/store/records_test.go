@@ -61,29 +61,6 @@ func TestEmptyBaseline(t *testing.T) {
 	}
 }
 
-// A removal that an earlier version began continues after an upgrade of Sawhorse: the checkpoint that it kept among the
-// baselines counts, until a write replaces it.
-func TestCheckpointsOfAnEarlierVersion(t *testing.T) {
-	s, _ := store()
-	read := func() string {
-		value, ok, err := s.Checkpoints().Get(t.Context(), "demo", "removal")
-		return fmt.Sprintf("%s %v %v", value, ok, err)
-	}
-	must(t, s.Baselines().Keep(t.Context(), "demo", "removal", []byte("began at 1")))
-	must(t, s.Checkpoints().Keep(t.Context(), "demo", "removal", []byte("began at 2")))
-	if got := read(); got != "began at 1 true <nil>" {
-		t.Errorf("kept again: %s", got)
-	}
-	must(t, s.Checkpoints().Replace(t.Context(), "demo", "removal", []byte("began at 3")))
-	if got := read(); got != "began at 3 true <nil>" {
-		t.Errorf("replaced: %s", got)
-	}
-	must(t, s.Checkpoints().Forget(t.Context(), "demo", "removal"))
-	if got := read(); got != " false <nil>" {
-		t.Errorf("forgotten: %s", got)
-	}
-}
-
 // The state before a change and the work under way have names of their own.
 func TestCheckpointsAreNoBaselines(t *testing.T) {
 	s, _ := store()
@@ -99,15 +76,11 @@ func TestBaselineThatCannotBeKeptIsAnError(t *testing.T) {
 	keepsCause(t, s.Baselines().Keep(t.Context(), "demo", "x", nil), "rack demo: ")
 }
 
-// Every version reads what earlier ones wrote, and does not change what a later one wrote.
+// A version does not change what a later one wrote.
 func TestRecordsOfOtherVersions(t *testing.T) {
 	s, cloud := store()
 	must(t, s.SaveRecords(t.Context(), "demo", plan.Records{WasOn: true}))
 	kept := cloud.Table.Items["rack#demo records"]
-	if got := numberOf(kept, "format"); got != oneVersionFormat {
-		t.Errorf("format %d", got)
-	}
-	delete(kept, "format") // as before the format was recorded
 	if r, err := s.Records(t.Context(), "demo"); err != nil || !r.WasOn {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -141,27 +114,6 @@ func TestPlanRoundTrip(t *testing.T) {
 	must(t, s.SavePlan(t.Context(), &want))
 	if p, err := s.Plan(t.Context(), "demo"); p != nil || err != nil {
 		t.Errorf("a plan of another format is no plan: %v, %v", p, err)
-	}
-}
-
-// A plan that the version before stored, as the JSON of format 1, is read as a plan of this format.
-func TestAPlanOfFormat1IsConverted(t *testing.T) {
-	stored, err := os.ReadFile("../plan/testdata/format1/enable-irsa.json")
-	must(t, err)
-	want, err := plan.Read(stored)
-	must(t, err)
-	s, cloud := store()
-	for what, attribute := range map[string]types.AttributeValue{
-		"compressed": packed(json.RawMessage(stored)), "plain": &types.AttributeValueMemberS{Value: string(stored)},
-	} {
-		cloud.Table.Items["plan#demo plan"] = awsfake.Item{
-			"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "plan"}, "plan": attribute,
-		}
-		got, err := s.Plan(t.Context(), "demo")
-		if err != nil || got == nil || got.Format != plan.Format || got.Infrastructure.Controller.Trust == "" ||
-			!reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v, %v", what, got, err)
-		}
 	}
 }
 

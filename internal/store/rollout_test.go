@@ -122,19 +122,6 @@ func TestWithIsForTheParameterOnly(t *testing.T) {
 	}
 }
 
-// An earlier version had sentences in the place of the pools.
-func TestStatusOfAnEarlierVersion(t *testing.T) {
-	var status Status
-	earlier := `{"rack":"demo","pools":["pool workload is changed"],"warnings":[{"parameter":"p","message":"m"}]}`
-	must(t, json.Unmarshal([]byte(earlier), &status))
-	if status.Pools != nil || len(status.Warnings) != 1 {
-		t.Errorf("%+v", status)
-	}
-	if json.Unmarshal([]byte(`{"pools":[{"pool":1}]}`), &status) == nil {
-		t.Error("pools of the wrong type are accepted")
-	}
-}
-
 // A hundred pools do not fit. Those with something to tell stay longer than warnings, and the others go first.
 func TestStatusOfManyPools(t *testing.T) {
 	status := Status{Rack: "demo", State: outcome.StateReconciled,

@@ -54,7 +54,7 @@ func packed(value any) types.AttributeValue {
 	return &types.AttributeValueMemberB{Value: buffer.Bytes()}
 }
 
-// unpack reads what packed wrote, and the plain JSON of earlier versions.
+// unpack reads what packed or plain wrote.
 func unpack(values item, name string, into any) error {
 	binary, ok := values[name].(*types.AttributeValueMemberB)
 	if !ok {

@@ -46,17 +46,6 @@ func TestLateStepsExist(t *testing.T) {
 	}
 }
 
-// A pass that an earlier version began fails in a step that has another name now.
-func TestLateStepsOfAnEarlierVersion(t *testing.T) {
-	event := Event{Step: "nodegroups/pins", Steps: []string{"access/vacant", "queue"}, Error: statemachine.StepDeadlineExceeded}.current()
-	if got := remedy(event, ""); !strings.Contains(got, late["nodegroups/placement"]) {
-		t.Errorf("%q", got)
-	}
-	if event.Step != "nodegroups/placement" || !slices.Equal(event.Steps, []string{"access/conflicts", "queue"}) {
-		t.Errorf("%+v", event)
-	}
-}
-
 // docs/troubleshooting.md has every error with its remedy, and what to look at for every late step.
 func TestTroubleshootingHasTheRemedies(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/troubleshooting.md")

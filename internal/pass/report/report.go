@@ -60,16 +60,6 @@ func (e Event) About() []any {
 	return []any{"rack", e.Rack, "generation", e.Generation, "execution", e.Execution}
 }
 
-// current returns the event with the names that this version has for the steps. A pass of an earlier version goes on
-// during a deployment.
-func (e Event) current() Event {
-	e.Step, e.Steps = plan.Step{Name: e.Step}.Current().Name, slices.Clone(e.Steps)
-	for i, name := range e.Steps {
-		e.Steps[i] = plan.Step{Name: name}.Current().Name
-	}
-	return e
-}
-
 // missed reports whether the pass failed before it came to a step.
 func (e Event) missed(step string) bool {
 	at, failed := slices.Index(e.Steps, step), slices.Index(e.Steps, e.Step)
@@ -83,7 +73,6 @@ func changed(run store.Run, step string) bool {
 
 // Run reports one iteration. It may be repeated: the event is then sent again.
 func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
-	event = event.current()
 	if event.DryRun { // it has no lease and no record
 		return Answer{}, r.Send(ctx, r.detail(event, store.Run{}, r.status(event, store.Run{})))
 	}

@@ -128,8 +128,7 @@ func TestThePoolsAreReadyAfterTheirStep(t *testing.T) {
 	}
 }
 
-// A pass that has nothing new to tell begins no rollout, unless the nodes are not looked at yet: an earlier version of
-// Sawhorse did not.
+// A pass that has nothing new to tell begins no rollout, unless there is none.
 func TestARolloutBeginsWithNewsOnly(t *testing.T) {
 	s := applied(t)
 	s.run(event("Planned"))

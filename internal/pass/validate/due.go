@@ -38,8 +38,7 @@ func (v *Validate) due(ctx context.Context, p *plan.Plan, records plan.Records, 
 }
 
 // audits reports whether the auditor can run all steps of a plan. If it cannot, a full pass takes all steps. This
-// happens in the function validate, if a state machine of an earlier version calls it, or if the request for a full
-// pass came after the state machine had read the lease.
+// happens in the function validate, if the request for a full pass came after the state machine had read the lease.
 func (v *Validate) audits(p *plan.Plan) bool {
 	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !v.Auditor.Audits(s) })
 }

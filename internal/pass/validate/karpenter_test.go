@@ -192,20 +192,6 @@ func TestAVersionOfAChangeRequestThatFailed(t *testing.T) {
 	}
 }
 
-// A rack of an earlier Sawhorse has no recorded version, and stays at the one that Sawhorse installed.
-func TestARackOfAnEarlierSawhorse(t *testing.T) {
-	s := running(t)
-	records := s.records()
-	records.Karpenter = plan.KarpenterRecord{}
-	s.must(s.store.SaveRecords(t.Context(), "demo", records))
-	s.wants(s.validated(false), outcome.PassUnchanged, true, "")
-	s.put("1.12.1")
-	s.tries("1.12.1")
-	if _, previous := s.planned(); previous.Version != "1.10.0" || s.records().Karpenter.Version != "1.10.0" {
-		t.Errorf("previous %v, %+v", previous, s.records().Karpenter)
-	}
-}
-
 // A paused rack changes nothing, also in the middle of a change.
 func TestAPausedRackDoesNotChangeItsVersion(t *testing.T) {
 	s := running(t)

@@ -24,9 +24,6 @@ type Event struct {
 	DryRun    bool   `json:"dryRun"`
 	// Full asks for a full dry run. A pass finds in its lease what its requests ask for.
 	Full bool `json:"full"`
-	// Waits reports whether the state machine handles Outdated. One of an earlier version, whose passes continue during
-	// a deployment, does not.
-	Waits bool `json:"waits"`
 	// Unknown is an event on Sawhorse's bus that is not a valid request. It is zero in all other calls.
 	Unknown UnknownEvent `json:"unknown"`
 	// Request is the text by which the sender of a dry run, or of an Unknown event, recognizes the answer.
@@ -114,7 +111,7 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	}
 	in.force = lease.Force && !in.records.Karpenter.RolledBack.Used(lease.ForceAt, lease.Requested)
 	run.Versions = in.tree.Versions
-	if event.Waits && v.outdated(in.tree, lease.Writes) {
+	if v.outdated(in.tree, lease.Writes) {
 		return Answer{Generation: lease.Requested, Outcome: outcome.PassOutdated, Steps: []plan.Step{}}, nil
 	}
 	found, err := v.find(ctx, run, in, lease.Full || event.DryRun && event.Full, event.DryRun)

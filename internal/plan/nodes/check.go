@@ -18,16 +18,7 @@ import (
 func (c Compiled) Check() []params.Problem {
 	problems := c.values()
 	for _, d := range c.drafts {
-		problems = append(append(problems, c.absent(d)...), d.tooOld()...) // they depend on more than the manifest
-		p := d.pieces()
-		if isGood(p.whole) {
-			continue
-		}
-		found := d.check(p)
-		if len(found) == 0 {
-			good.Add(p.whole, nil)
-		}
-		problems = append(problems, found...)
+		problems = slices.Concat(problems, c.absent(d), d.tooOld(), d.check())
 	}
 	return problems
 }
@@ -47,9 +38,9 @@ func (f *findings) warn(from origin, format string, args ...any) {
 
 // check looks for unknown fields, then applies the CRD's schema and rules, then the checks that Karpenter makes when it
 // uses a NodePool.
-func (d *draft) check(p pieces) (problems findings) {
+func (d *draft) check() (problems findings) {
 	definition := d.api.crds[d.kind]()
-	unknown, refused, broken, agreed := d.validate(definition, p)
+	unknown, refused, broken := definition.check(d.object)
 	listed := map[string]bool{}
 	for _, path := range unknown {
 		problems.unknown(d, definition, d.route(path), listed)
@@ -83,12 +74,11 @@ func (d *draft) check(p pieces) (problems findings) {
 	problems = append(problems, byRules...) // several may refer to one list
 	quantities := d.quantities()
 	add(quantities, overlap)
-	if !agreed && len(refused) == 0 && len(quantities) == 0 {
+	agreed := false
+	if len(refused) == 0 && len(quantities) == 0 {
 		err := d.read()
 		add(d.unreadable(err), overlap)
-		if agreed = err == nil; agreed && len(unknown)+len(broken) == 0 {
-			p.remember()
-		}
+		agreed = err == nil
 	}
 	// A field that Karpenter does not have may be read as one that it has, because Go ignores the case of a key.
 	add(d.typed(agreed && len(problems) == 0), overlap)

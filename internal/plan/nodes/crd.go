@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -24,20 +23,12 @@ import (
 	catalogue "github.com/sawhorse-io/sawhorse/internal/karpenter"
 )
 
-// crd is the schema and the CEL rules of one kind, or of a field, compiled from the CRD of a version of Karpenter.
+// crd is the schema and the CEL rules of one kind, compiled from the CRD of a version of Karpenter.
 type crd struct {
 	schema     *apiextensions.JSONSchemaProps
 	structural *schema.Structural
 	validator  validation.SchemaValidator
 	rules      *cel.Validator
-	// isObject is true for a kind and false for a field.
-	isObject bool
-	// budget is the limit for the cost of the rules.
-	budget int64
-	// readsKeys means that the rules of a field that is a map read its keys and not its values.
-	readsKeys bool
-	// parts are the fields in the list parts.
-	parts []crd
 }
 
 // crdOf maps each kind to the name of its CRD.
@@ -60,14 +51,11 @@ func readSchema(release catalogue.Release, kind string) crd {
 	if err != nil {
 		panic(fmt.Sprintf("nodes: CRD of %s: structural schema: %v", kind, err))
 	}
-	return crd{schema: &internal, structural: structural, isObject: true, budget: celconfig.RuntimeCELCostBudget}
+	return crd{schema: &internal, structural: structural}
 }
 
 func (c crd) compile(kind string) crd {
 	c.validator, c.rules = schemaValidator(kind, c.schema), cel.NewValidator(c.structural, true, celconfig.PerCallLimit)
-	for _, path := range parts[kind] {
-		c.parts = append(c.parts, c.part(kind, path))
-	}
 	return c
 }
 
@@ -100,47 +88,16 @@ func schemaValidator(kind string, schema *apiextensions.JSONSchemaProps) validat
 	return validator
 }
 
-// part returns the schema and the rules of a field below spec. The API server's cost budget is for the whole object: all
-// parts together get less than half of it, and the rest of a valid object costs much less than the other half.
-func (c crd) part(kind string, path []string) crd {
-	p := crd{schema: c.schema, structural: c.structural, rules: c.rules, budget: c.budget / 16}
-	for _, name := range append([]string{"spec"}, path...) {
-		schema, structural := p.schema.Properties[name], p.structural.Properties[name]
-		p.schema, p.structural = &schema, &structural
-		if p.rules == nil {
-			continue
-		}
-		rules, has := p.rules.Properties[name]
-		if p.rules = &rules; !has {
-			p.rules = nil
-		}
-	}
-	p.validator = schemaValidator(kind, p.schema)
-	entries := p.schema.AdditionalProperties
-	p.readsKeys = entries != nil && len(entries.Schema.XValidations) == 0 &&
-		!slices.ContainsFunc(p.schema.XValidations, func(rule apiextensions.ValidationRule) bool { return !overKeys(rule) })
-	return p
-}
-
-// overKeys reports whether a rule of a map holds for each of its keys, and reads nothing else of the map.
-func overKeys(rule apiextensions.ValidationRule) bool {
-	condition, is := strings.CutPrefix(rule.Rule, "self.all(")
-	return is && !strings.Contains(strings.ToLower(condition), "self") && !twoVariables.MatchString(condition)
-}
-
-// twoVariables matches the form of all() that reads the values too: self.all(key, value, …).
-var twoVariables = regexp.MustCompile(`^\s*\w+\s*,\s*\w+\s*,`)
-
 // check treats an object as the API server does at creation: it removes null fields, sets defaults, and applies schema
 // and rules. unknown has the paths of fields that the API server would silently drop, refused the errors of the schema,
 // broken those of the rules.
 func (c crd) check(object any) (unknown []string, refused, broken field.ErrorList) {
 	copied := runtime.DeepCopyJSONValue(object)
-	unknown = pruning.PruneWithOptions(copied, c.structural, c.isObject, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	unknown = pruning.PruneWithOptions(copied, c.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	defaulting.PruneNonNullableNullsWithoutDefaults(copied, c.structural)
 	defaulting.Default(copied, c.structural)
 	refused = validation.ValidateCustomResource(nil, copied, c.validator)
-	broken, _ = c.rules.Validate(context.Background(), nil, c.structural, copied, nil, c.budget)
+	broken, _ = c.rules.Validate(context.Background(), nil, c.structural, copied, nil, celconfig.RuntimeCELCostBudget)
 	if len(refused) > 0 {
 		// The API server stops here. Users get all problems at once, so the errors of the rules are kept, except those
 		// of rules that could not be evaluated because a value has the wrong type.

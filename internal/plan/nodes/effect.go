@@ -114,7 +114,7 @@ func (m manifests) decode(p plan.Plan, hashing []*api) decoded {
 func (a *api) decode(object plan.Object, kind string, into any) (plan.Object, bool) {
 	stored := &draft{kind: kind, api: a}
 	err := utiljson.Unmarshal(canonical.JSON(object), &stored.object)
-	if err != nil || inner(stored.object, "spec") == nil || len(stored.check(stored.pieces())) > 0 {
+	if err != nil || inner(stored.object, "spec") == nil || len(stored.check()) > 0 {
 		return nil, false
 	}
 	structural := a.schemas[kind]().structural

@@ -25,29 +25,26 @@ import (
 
 // typed calls Karpenter's own checks for each label, taint and requirement separately, so that a refusal can be
 // attributed to one of them. It then checks for duplicate taints, durations and budgets. What does not fit Karpenter's
-// types has been refused before. agreed means that Karpenter's check accepts the template, at once or in parts.
+// types has been refused before. agreed means that Karpenter's check accepts the template as a whole.
 func (d *draft) typed(agreed bool) (found findings) {
 	if d.kind != "NodePool" {
 		return nil
 	}
 	template := inner(d.spec(), "template")
-	ask := func(part map[string]any, newer func() bool, path ...string) {
-		if err := runtimeValidate(part); err != nil && !newer() {
+	ask := func(part map[string]any, path ...string) {
+		if err := runtimeValidate(part); err != nil && !d.newer(part) {
 			found.disliked(d.blame(append([]string{"template"}, path...)...), err)
 		}
 	}
 	if !agreed {
 		labels := inner(template, "metadata", "labels")
 		for _, key := range slices.Sorted(maps.Keys(labels)) {
-			label := map[string]any{key: labels[key]}
-			newer := func() bool { return d.newer(partLabels, label) }
-			ask(map[string]any{"metadata": map[string]any{"labels": label}}, newer, "metadata", "labels", key)
+			ask(map[string]any{"metadata": map[string]any{"labels": map[string]any{key: labels[key]}}}, "metadata", "labels", key)
 		}
 		for _, list := range []string{"taints", "startupTaints", "requirements"} {
 			entries, _ := inner(template, "spec")[list].([]any)
 			for i, entry := range entries {
-				newer := func() bool { return list == "requirements" && d.newer(partRequirements, []any{entry}) }
-				ask(map[string]any{"spec": map[string]any{list: []any{entry}}}, newer, "spec", list, strconv.Itoa(i))
+				ask(map[string]any{"spec": map[string]any{list: []any{entry}}}, "spec", list, strconv.Itoa(i))
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,13 +81,20 @@ func closed(object map[string]any, is, known *schema.Structural) map[string]any 
 	return rest
 }
 
-// newer reports whether the version of the built-in checks does not know what a part has, a list or an object in the list
-// parts at the index. The CRD of the version decides about it.
-func (d *draft) newer(part int, value any) bool {
+// newer reports whether the version of the built-in checks does not know what a part of a NodePool's template has. The CRD
+// of the version decides about it.
+func (d *draft) newer(part map[string]any) bool {
 	if d.api == builtin() {
 		return false
 	}
-	unknown, refused, broken := builtin().crds[d.kind]().parts[part].check(value)
+	spec := map[string]any{
+		"nodeClassRef": map[string]any{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+		"requirements": []any{},
+	}
+	maps.Copy(spec, inner(part, "spec"))
+	template := maps.Clone(part)
+	template["spec"] = spec
+	unknown, refused, broken := builtin().crds[d.kind]().check(map[string]any{"spec": map[string]any{"template": template}})
 	return len(unknown)+len(refused)+len(broken) > 0
 }
 

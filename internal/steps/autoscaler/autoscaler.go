@@ -85,7 +85,7 @@ func (r *run) converge(ctx context.Context) error {
 	}
 	named := r.plan.Autoscaler.Deployment
 	if marked.Unstructured != nil && marked.key() == named && k8s.AutoscalerContainer(marked.Unstructured) < 0 {
-		// An earlier version accepted it by its name alone. It stays handed over, and turning off restores it.
+		// It was handed over, and its image has another name since. It stays handed over, and turning off restores it.
 		return r.handOver(ctx, marked)
 	}
 	live, err := refusals.Autoscaler(all, named)

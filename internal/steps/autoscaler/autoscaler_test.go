@@ -280,9 +280,8 @@ func TestTheNamedOneIsNoClusterAutoscaler(t *testing.T) {
 	}
 }
 
-// A Deployment that an earlier version accepted by its name alone stays handed over, follows the plan, and is restored
-// as it was found.
-func TestOneThatWasHandedOverByItsName(t *testing.T) {
+// A Deployment whose image gets another name stays handed over, follows the plan, and is restored as it was found.
+func TestOneThatGetsAnotherImage(t *testing.T) {
 	s := begin(t)
 	mirror, other := autoscaler("mirror", "registry.example/mirror/cluster-autoscaler:2"), autoscaler("other", image)
 	for _, o := range []object{mirror, other} {

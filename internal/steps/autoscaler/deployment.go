@@ -69,8 +69,8 @@ func (d deployment) container() map[string]any {
 	return containers[d.index()].(map[string]any)
 }
 
-// index returns the container that runs Cluster Autoscaler, found by its image. In a Deployment that an earlier version
-// accepted by its name alone, it is the container with target flags, or else the first.
+// index returns the container that runs Cluster Autoscaler, found by its image. In a Deployment whose image has another name
+// since it was handed over, it is the container with target flags, or else the first.
 func (d deployment) index() int {
 	if at := k8s.AutoscalerContainer(d.Unstructured); at >= 0 {
 		return at

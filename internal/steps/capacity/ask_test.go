@@ -40,7 +40,7 @@ func TestWhatHasBegunIsNotRefused(t *testing.T) {
 		t.Errorf("%+v, %v", progress, err)
 	}
 
-	t.Log("a removal that an earlier version began has no such record, and goes on")
+	t.Log("a removal that has begun goes on")
 	s = begin(t)
 	s.karpenter("3")
 	s.refused("shop/web-0")

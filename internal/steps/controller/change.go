@@ -207,11 +207,7 @@ func (r *run) inForce(ctx context.Context) error {
 	version, previous := r.plan.Controller.Release.Version, r.plan.Controller.Previous
 	record, err := r.note(ctx, func(record *plan.KarpenterRecord) {
 		if record.Version != version {
-			// An earlier Sawhorse recorded no version.
-			if record.Before = record.Version; record.Before == "" && previous != nil {
-				record.Before = previous.Version
-			}
-			record.Version = version
+			record.Before, record.Version = record.Version, version
 		}
 		if record.RolledBack != nil && (previous != nil || record.RolledBack.Version == version) {
 			record.RolledBack = nil

@@ -114,8 +114,7 @@ const zero = "min 0, desired 0"
 func (n *Step) arbiter() outcome.Arbiter { return outcome.Arbiter{Contests: n.Contests, Now: n.Now} }
 
 // restore scales an emptied group back. A group was emptied if it has a baseline. While Karpenter is on, the restore is
-// reported as an incident: build_node_enabled was turned off, or an earlier version of Sawhorse emptied the group
-// although it was off.
+// reported as an incident: build_node_enabled was turned off.
 func (n *run) restore(ctx context.Context, group *types.Nodegroup) (bool, error) {
 	name := *group.NodegroupName
 	before, err := outcome.Recorded[plan.Scaling](ctx, n.Baselines, n.plan.Rack, outcome.BaselineSize(name))
