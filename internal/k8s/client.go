@@ -75,9 +75,6 @@ func (c *Client) Get(ctx context.Context, kind Kind, namespace, name string) (*u
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	if err == nil {
-		err = kind.is(object)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: get: %w", kind.subject(namespace, name), err)
 	}

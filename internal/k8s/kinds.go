@@ -3,7 +3,6 @@ package k8s
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -66,23 +65,6 @@ func kindOf(object *unstructured.Unstructured) (Kind, error) {
 	}
 	return Kind{}, fmt.Errorf("%s: %s %s is not a kind that Sawhorse handles", object.GetName(), object.GetAPIVersion(), object.GetKind())
 }
-
-// is checks that an answer has the requested kind and a valid name, because what was read is named in notes and
-// records.
-func (k Kind) is(object *unstructured.Unstructured) error {
-	version, name := object.GroupVersionKind(), object.GetName()
-	if version.Kind != k.Name || version.GroupVersion() != k.resource.GroupVersion() {
-		return fmt.Errorf("the API server answered with %.100q of %.100q; look at who answers in its place", version.Kind,
-			version.GroupVersion())
-	}
-	if invalid := path.ValidatePathSegmentName(name, false); name == "" || len(name) > longestName || len(invalid) > 0 {
-		return fmt.Errorf("the API server answered with the name %.100q, which no object can have; look at who answers in its place", name)
-	}
-	return nil
-}
-
-// longestName is the longest name of an object in characters.
-const longestName = 253
 
 // subject returns the name used in errors and changes: Kind/namespace/name, or Kind/name for an object without a
 // namespace.

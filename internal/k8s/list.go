@@ -16,21 +16,13 @@ const (
 	// pages limits the number of pages. They hold more objects than the 150,000 pods that Kubernetes supports in a
 	// cluster.
 	pages = 1000
-	// most is the largest number of values in the objects that List returns. A Deployment has about 250 values, and
-	// each takes up to 300 bytes of a function's memory.
-	most = 500_000
 )
 
 // List reads the objects of a kind in one namespace ("" means all) with a label selector ("" means all). If the cluster
 // does not know the kind, the list is empty.
 func (c *Client) List(ctx context.Context, kind Kind, namespace, labels string) ([]unstructured.Unstructured, error) {
 	var all []unstructured.Unstructured
-	held := 0
 	err := c.Each(ctx, kind, namespace, labels, func(object *unstructured.Unstructured) error {
-		if held += values(object.Object); held > most {
-			return fmt.Errorf("%s: list: the %d objects that were read so far are all that fits into a function's memory, "+
-				"and there are more; delete those that nobody needs", kind.subject(namespace, "*"), len(all))
-		}
 		all = append(all, *object)
 		return nil
 	})
@@ -52,9 +44,6 @@ func (c *Client) Each(ctx context.Context, kind Kind, namespace, labels string, 
 			return fmt.Errorf("%s: list: %w", kind.subject(namespace, "*"), err)
 		}
 		for i := range list.Items {
-			if err := kind.is(&list.Items[i]); err != nil {
-				return fmt.Errorf("%s: list: %w", kind.subject(namespace, "*"), err)
-			}
 			if err := do(&list.Items[i]); err != nil {
 				return err
 			}
@@ -65,20 +54,4 @@ func (c *Client) Each(ctx context.Context, kind Kind, namespace, labels string, 
 	}
 	return fmt.Errorf("%s: list: the API server still names a further page after %d of them; look at who answers in its place",
 		kind.subject(namespace, "*"), pages)
-}
-
-// values counts the numbers, texts, lists and maps in a value.
-func values(of any) int {
-	n := 1
-	switch of := of.(type) {
-	case map[string]any:
-		for _, value := range of {
-			n += values(value)
-		}
-	case []any:
-		for _, value := range of {
-			n += values(value)
-		}
-	}
-	return n
 }

@@ -13,14 +13,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
-// Limits for an answer, also after decompression, so that it fits into a function's memory. A page of 200 large pods
-// has half of each.
-const (
-	largest = 16 << 20 // bytes
-	// A value takes up to 400 bytes of memory while it is read: a megabyte of "{},{}," takes 200 MB.
-	mostValues = 200_000
-	deepest    = 500 // nested lists and maps
-)
+// largest is the limit for an answer in bytes, also after decompression, so that it fits into a function's memory. A page
+// of 200 large pods has half of that.
+const largest = 16 << 20
 
 // tries is how often client-go may retry, within one call of a function, if the API server sends Retry-After.
 // client-go's own limit is ten for each request.
@@ -88,7 +83,6 @@ type answer struct {
 	cluster string
 	end     context.CancelFunc
 	length  int
-	shape   shape
 }
 
 func (a *answer) Close() error {
@@ -98,52 +92,14 @@ func (a *answer) Close() error {
 
 func (a *answer) Read(to []byte) (int, error) {
 	n, err := a.ReadCloser.Read(to)
-	a.length += n
-	a.shape.read(to[:n])
-	excess := ""
-	switch {
-	case a.length > largest:
-		excess = fmt.Sprintf("is longer than %d MiB", largest>>20)
-	case a.shape.values > mostValues:
-		excess = fmt.Sprintf("has more than %d values", mostValues)
-	case a.shape.deepest > deepest:
-		excess = fmt.Sprintf("is nested more than %d deep", deepest)
-	}
-	if excess != "" {
-		return 0, fmt.Errorf("cluster %s: the API server's answer %s, which does not fit into a function; look at who answers in its place",
-			a.cluster, excess)
+	if a.length += n; a.length > largest {
+		return 0, fmt.Errorf("cluster %s: the API server's answer is longer than %d MiB, which does not fit into a function; "+
+			"look at who answers in its place", a.cluster, largest>>20)
 	}
 	if err != nil && err != io.EOF {
 		err = &outcome.NotReady{Reason: fmt.Sprintf("cluster %s: the API server's answer broke off: %v", a.cluster, err)}
 	}
 	return n, err
-}
-
-// shape measures JSON text as it is read.
-type shape struct {
-	values, depth, deepest int // estimated from commas and brackets, never too low
-	quoted, escaped        bool
-}
-
-func (s *shape) read(text []byte) {
-	for _, letter := range text {
-		switch {
-		case s.escaped:
-			s.escaped = false
-		case s.quoted:
-			s.escaped, s.quoted = letter == '\\', letter != '"'
-		case letter == '"':
-			s.quoted = true
-		case letter == ',':
-			s.values++
-		case letter == '{' || letter == '[':
-			s.values++
-			s.depth++
-			s.deepest = max(s.deepest, s.depth)
-		case letter == '}' || letter == ']':
-			s.depth--
-		}
-	}
 }
 
 // said returns the message in the API server's answer, or "".

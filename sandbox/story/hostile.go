@@ -245,9 +245,8 @@ func FalseAnswers(s *Script) {
 		function, action, sentence string
 	}{
 		{"redirect", "autoscaler", "list deployments.apps", "API servers do not redirect"},
-		{"swarm", "nodepools", "", "has more than 200000 values"},
+		{"flood", "nodepools", "", "longer than 16 MiB"},
 		{"endless", "autoscaler", "list deployments.apps", "still names a further page"},
-		{"impostor", "autoscaler", "list deployments.apps", "Deployment/*: list: the API server answered with"},
 		{"bomb", "controller", "list secrets", "unpack to more than 32 MiB"},
 	} {
 		s.Chapter("Its API server answers falsely: "+string(answer.kind), func() {

@@ -7,17 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 )
 
 // False answers of an API server, in place of executing the request.
 const (
 	Redirect Kind = "redirect" // to another server, which would receive the token
 	Flood    Kind = "flood"    // an answer without end
-	Swarm    Kind = "swarm"    // a million empty objects
-	Nest     Kind = "nest"     // nested lists
 	Endless  Kind = "endless"  // a list that always has another page
-	Impostor Kind = "impostor" // objects of another kind
 	Bomb     Kind = "bomb"     // a Helm release that unpacks to a thousand times its size
 )
 
@@ -33,10 +29,7 @@ var lies = map[Kind]http.HandlerFunc{
 			}
 		}
 	},
-	Swarm:    list("List", "", strings.Repeat("{},", 1_000_000)+"{}"),
-	Nest:     list("List", "", strings.Repeat("[", 5_000)+strings.Repeat("]", 5_000)),
-	Endless:  list("List", "further", ""),
-	Impostor: list("SecretList", "", `{"metadata":{"name":"impostor"}}`),
+	Endless: list("List", "further", ""),
 	Bomb: func(w http.ResponseWriter, req *http.Request) {
 		var packed bytes.Buffer
 		helms := base64.NewEncoder(base64.StdEncoding, &packed)
