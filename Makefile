@@ -199,6 +199,7 @@ verify: prerequisites
 	go test ./cmd/sawhorse -update
 	go test ./internal/doctor -run Documentation -update
 	go test ./internal/params -run 'Documentation|InstanceTypes' -update
+	go test ./internal/pass/report -run Documentation -update
 	go test ./internal/plan -run Golden -update
 	SAWHORSE_CLUSTER_BINARY= go test ./internal/karpenter -run Documentation -update
 	go test -C tools/karpenter . -run DefaultIsTheModules -update

@@ -45,27 +45,3 @@ func TestLateStepsExist(t *testing.T) {
 		}
 	}
 }
-
-// docs/troubleshooting.md has every error with its remedy, and what to look at for every late step.
-func TestTroubleshootingHasTheRemedies(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/troubleshooting.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := strings.Join(strings.Fields(string(text)), " ")
-	for name, remedy := range byError {
-		if !strings.Contains(page, "`"+name+"`") || !strings.Contains(page, remedy) {
-			t.Errorf("docs/troubleshooting.md lacks `%s`, or its remedy: %s", name, remedy)
-		}
-	}
-	for _, version := range byReason[:2] { // of Karpenter; those of AWS and the network are told in other words
-		if !strings.Contains(strings.ReplaceAll(page, "**", ""), version.remedy) {
-			t.Errorf("docs/troubleshooting.md lacks the remedy: %s", version.remedy)
-		}
-	}
-	for step, look := range late {
-		if !strings.Contains(page, look) {
-			t.Errorf("docs/troubleshooting.md lacks what to do for step %s: %s", step, look)
-		}
-	}
-}
