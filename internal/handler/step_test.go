@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -261,25 +260,6 @@ func TestAPlanOfAnotherFormatIsRefused(t *testing.T) {
 	if _, err := s.call(t); err == nil || !strings.Contains(err.Error(), "step nodegroups/placement") ||
 		!strings.Contains(err.Error(), "the next pass makes a new one") {
 		t.Errorf("%v", err)
-	}
-}
-
-// A new version is deployed while a pass is under way, whose plan has the format before. The step works on it, and the
-// pass goes on.
-func TestAPassGoesOnWithAPlanOfTheFormatBefore(t *testing.T) {
-	stored, err := os.ReadFile("../plan/testdata/format1/enable-irsa.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var worksOn *plan.Plan
-	cloud, s := begin(t, "7", func(_ context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
-		worksOn = p
-		return outcome.Progress{}, nil
-	})
-	cloud.Table.Items["plan#demo plan"]["plan"] = &types.AttributeValueMemberS{Value: string(stored)}
-	if answer, err := s.call(t); err != nil || answer.Status != Done ||
-		worksOn.Queue.Policy == "" || len(worksOn.Controller.Release.Values) == 0 {
-		t.Errorf("%+v, %v, plan %+v", answer, err, worksOn)
 	}
 }
 

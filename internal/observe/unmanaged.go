@@ -49,14 +49,26 @@ func (o *Observer) unmanaged(ctx context.Context, config params.Config, clusterA
 	if config.BuildNodes && config.BuildMinimalRole {
 		looks = append(looks, look{"IAM role", o.roleTags, ownership.BuildNodeRole(rack)})
 	}
-	var all []string
-	for _, look := range looks {
-		tags, err := look.tags(ctx, look.name)
-		if err != nil {
-			return nil, fmt.Errorf("%s %s: read tags: %w", look.what, look.name, err)
+	found, reads := make([]string, len(looks)), make([]func(context.Context) error, len(looks))
+	for i, look := range looks {
+		reads[i] = func(ctx context.Context) error {
+			tags, err := look.tags(ctx, look.name)
+			if err != nil {
+				return fmt.Errorf("%s %s: read tags: %w", look.what, look.name, err)
+			}
+			if tags != nil && !ownership.Owned(tags, rack, clusterARN) {
+				found[i] = look.what + " " + look.name
+			}
+			return nil
 		}
-		if tags != nil && !ownership.Owned(tags, rack, clusterARN) {
-			all = append(all, look.what+" "+look.name)
+	}
+	if err := together(ctx, reads...); err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, name := range found {
+		if name != "" {
+			all = append(all, name)
 		}
 	}
 	return all, nil
