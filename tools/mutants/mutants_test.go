@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 const sample = `package sample
@@ -75,11 +76,51 @@ func TestApply(t *testing.T) {
 
 // A change that the compiler refuses is left out.
 func TestAChangeThatDoesNotCompile(t *testing.T) {
-	t.Chdir(t.TempDir())
-	for name, text := range map[string]string{
-		"go.mod":    "module sample\n\ngo 1.26\n",
+	w := prepared(t, options{n: 2}, map[string]string{
 		"sample.go": "package sample\n\nfunc f(x float64) float64 { return x * 100 }\n\nfunc g() bool { return true }\n",
+	})
+	if len(w.mutants) != 1 || w.mutants[0].what != "the other truth value: true" {
+		t.Error(w.mutants)
+	}
+}
+
+// Tests that do not all pass without the change say nothing about it: it counts neither as noticed nor as survived, nor is it
+// dropped.
+func TestNotJudged(t *testing.T) {
+	const passes = "if !g() { t.Error() }"
+	for _, c := range []struct {
+		name, body   string
+		slow, limit  time.Duration
+		by, reported string
+	}{
+		{"they pass", passes, time.Minute, time.Minute, "sample", ""},
+		{"they do not build", "g(1)", time.Minute, time.Minute, "", "sample: its tests do not build"},
+		{"they fail", "if g() { t.Error() }", time.Minute, time.Minute, "", "sample: its tests fail: exit status 1: TestG ("},
+		{"they are skipped", "t.Skip()", time.Minute, time.Minute, "", "sample: 1 of its tests are skipped"},
+		{"they take too long", passes, 0, time.Minute, "", "sample: its tests take longer than 0s"},
+		{"they take too long now", passes, time.Minute, 0, "", "sample: its tests take longer than 0s"},
 	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := prepared(t, options{n: 1, slow: c.slow}, map[string]string{
+				"sample.go":      "package sample\n\nfunc g() bool { return true }\n",
+				"sample_test.go": "package sample\n\nimport \"testing\"\n\nfunc TestG(t *testing.T) { " + c.body + " }\n",
+			})
+			w.build(w.tests[0])
+			w.tests[0].limit = c.limit
+			by, reported := w.judge(1, w.mutants[0])
+			if by != c.by || !strings.HasPrefix(reported, c.reported) || (reported == "") != (c.reported == "") {
+				t.Errorf("noticed by %q, not judged %q; want %q, %q", by, reported, c.by, c.reported)
+			}
+		})
+	}
+}
+
+// prepared has the changes of a module with these files, and its tests.
+func prepared(t *testing.T, o options, files map[string]string) *world {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	files["go.mod"] = "module sample\n\ngo 1.26\n"
+	for name, text := range files {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -88,12 +129,11 @@ func TestAChangeThatDoesNotCompile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := prepare(packages, options{n: 2, judges: []string{"."}})
+	o.judges = []string{"."}
+	w, err := prepare(packages, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(w.dir)
-	if len(w.mutants) != 1 || w.mutants[0].what != "the other truth value: true" {
-		t.Error(w.mutants)
-	}
+	t.Cleanup(func() { os.RemoveAll(w.dir) })
+	return w
 }

@@ -24,8 +24,8 @@ type pkg struct {
 
 	dependsOn map[string]bool // the packages that its tests depend on
 	binary    string          // empty until the tests are built
-	took      time.Duration
-	leftOut   bool
+	limit     time.Duration   // for one run of them
+	refused   error           // why they cannot judge
 }
 
 func list(patterns []string) ([]*pkg, error) {
@@ -184,44 +184,80 @@ func judges(patterns []string, changed []*pkg) (found []*pkg, err error) {
 	return found, err
 }
 
-// judge returns the package whose tests notice a mutant; "" if none does. Those of its own package come first.
-func (w *world) judge(number int, m *mutant) (by string, err error) {
-	own := func(p *pkg) bool { return p.ImportPath == m.pkg }
-	others := slices.DeleteFunc(slices.Clone(w.tests), func(p *pkg) bool { return own(p) || !p.dependsOn[m.pkg] })
-	for _, p := range append(slices.DeleteFunc(slices.Clone(w.tests), func(p *pkg) bool { return !own(p) }), others...) {
-		if err := w.build(p); err != nil {
-			return "", err
-		}
-		if !p.leftOut && !w.passes(p, number, 10*time.Second+4*p.took) {
-			return p.ImportPath, nil
+// judge returns the package whose tests notice a mutant. Those of its own package come first. If none does, although those of
+// its own package, or all, could not be asked, the mutant has not survived: then judge returns why it is not judged.
+func (w *world) judge(number int, m *mutant) (by, notJudged string) {
+	others := func(p *pkg) bool { return p.ImportPath != m.pkg }
+	judges := slices.DeleteFunc(slices.Clone(w.tests), others)
+	for _, p := range w.tests {
+		if others(p) && p.dependsOn[m.pkg] {
+			judges = append(judges, p)
 		}
 	}
-	return "", nil
+	var refused []*pkg
+	for _, p := range judges {
+		if w.build(p); p.refused == nil && w.notices(p, number) {
+			return p.ImportPath, ""
+		}
+		if p.refused != nil {
+			refused = append(refused, p)
+		}
+	}
+	switch {
+	case len(judges) == 0:
+		return "", m.pkg + ": no tests depend on it"
+	case len(refused) == len(judges), len(refused) > 0 && !others(refused[0]):
+		return "", fmt.Sprintf("%s: %v", refused[0].ImportPath, refused[0].refused)
+	}
+	return "", ""
 }
 
-// build builds a package's tests with all mutants, if that has not been done, and runs them with none on.
-func (w *world) build(p *pkg) error {
+// build builds a package's tests with all mutants, if that has not been done. They can judge if they pass with none on.
+func (w *world) build(p *pkg) {
 	if p.binary != "" {
-		return nil
+		return
 	}
 	p.binary = filepath.Join(w.dir, strings.ReplaceAll(p.ImportPath, "/", "_")+".test")
 	if _, err := output("go", "test", "-c", "-overlay", w.overlay, "-o", p.binary, p.ImportPath); err != nil {
-		return err
+		p.refused = fmt.Errorf("its tests do not build: %s", strings.Join(strings.Fields(err.Error()), " "))
+		return
 	}
+	p.limit = w.slow
 	began := time.Now()
-	p.leftOut = !w.passes(p, 0, w.slow)
-	p.took = time.Since(began)
-	return nil
+	p.refused = w.test(p, 0)
+	p.limit = 10*time.Second + 4*time.Since(began)
 }
 
-// passes runs a package's tests with one mutant on; 0 means none.
-func (w *world) passes(p *pkg, number int, limit time.Duration) bool {
-	ctx, end := context.WithTimeout(context.Background(), limit)
+// notices reports whether a package's tests fail with a mutant on. If they reach the time limit, that may be the machine's
+// fault: then they must pass without the mutant within the same limit, or they can judge nothing any more.
+func (w *world) notices(p *pkg, number int) bool {
+	err := w.test(p, number)
+	if errors.Is(err, context.DeadlineExceeded) {
+		p.refused = w.test(p, 0)
+	}
+	return err != nil && p.refused == nil
+}
+
+// test runs a package's tests with one mutant on; 0 means none. Tests that are skipped have noticed nothing and missed nothing,
+// so they must not be.
+func (w *world) test(p *pkg, number int) error {
+	ctx, end := context.WithTimeout(context.Background(), p.limit)
 	defer end()
-	command := exec.CommandContext(ctx, p.binary, "-test.failfast")
+	command := exec.CommandContext(ctx, p.binary, "-test.failfast", "-test.v")
 	command.Dir, command.WaitDelay = p.Dir, time.Second
 	command.Env = append(os.Environ(), fmt.Sprintf("%s=%d", variable, number))
-	return command.Run() == nil
+	out, err := command.Output()
+	_, failed, _ := strings.Cut(string(out), "--- FAIL: ")
+	skipped := strings.Count(string(out), "--- SKIP: ")
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return fmt.Errorf("its tests take longer than %v: %w", p.limit, ctx.Err())
+	case err != nil:
+		return fmt.Errorf("its tests fail: %w: %s", err, short(failed))
+	case skipped > 0:
+		return fmt.Errorf("%d of its tests are skipped", skipped)
+	}
+	return nil
 }
 
 func output(name string, args ...string) ([]byte, error) {
