@@ -122,7 +122,7 @@ func Drifts(s *Script) {
 				return got
 			}, "", 6*time.Minute)
 			revert(s, base, d.set)
-			s.Await("and back", func() string { return driftsOf(s) }, stay, 6*time.Minute)
+			s.Await("Karpenter, and back", func() string { return driftsOf(s) }, stay, 6*time.Minute)
 		})
 	}
 

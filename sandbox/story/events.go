@@ -20,7 +20,10 @@ type report struct {
 }
 
 // subscription is a queue to which a rule sends Sawhorse's events of some kinds, as docs/events.md describes.
-type subscription struct{ name, url string }
+type subscription struct {
+	name, url string
+	kinds     []string
+}
 
 // The kinds of events about problems.
 var problems = []string{"Rack Rejected", "Rack Reconcile Failed"}
@@ -38,7 +41,7 @@ func subscribe(s *Script, name string, kinds []string) subscription {
 	s.Type("aws events put-rule" + rule + "name " + name + " --event-pattern " +
 		argument(object{"source": []string{"sawhorse"}, "detail-type": kinds}))
 	s.Type("aws events put-targets" + rule + "rule " + name + " --targets Id=queue,Arn=" + arn)
-	return subscription{name, url}
+	return subscription{name, url, kinds}
 }
 
 // end deletes the rule and the queue.
@@ -55,7 +58,7 @@ func (q subscription) next(s *Script) report {
 			return found
 		}
 	}
-	s.fail("queue %s: wanted an event, got none within a minute", q.name)
+	s.fail("queue %s: wanted an event %q, got none within a minute", q.name, q.kinds)
 	return report{}
 }
 

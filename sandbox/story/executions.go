@@ -1,6 +1,7 @@
 package story
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -34,7 +35,7 @@ func LeaseTakenOver(s *Script) {
 		s.Change(twelve)
 		s.Say("While the parameters are written, the lease expires again and again until the execution of another event has taken it.")
 		older := s.takeOver(table, "karpenter_build_cpu_limit", "33")
-		s.Equal("the older execution", s.end(older), "SUCCEEDED")
+		s.Equal("the older execution", s.end("the older execution", older), "SUCCEEDED")
 		history := "aws stepfunctions get-execution-history --execution-arn " + older + " --reverse-order --no-paginate --output text --query "
 		s.Check("where it stopped", history+`'events[?stateEnteredEventDetails]|[0].stateEnteredEventDetails.name'`, "Lost")
 		s.Check("why", history+`'events[?taskFailedEventDetails]|[0].taskFailedEventDetails.error'`, "LeaseLost")
@@ -52,14 +53,18 @@ func (s *Script) takeOver(table, parameter, value string) (older string) {
 	name := folder("demo") + "params/" + parameter
 	s.poll(parameter+"="+value+" and a lease", func() (string, bool, error) {
 		is, err := ssm.NewFromConfig(s.env.AWS()).GetParameter(s.ctx, &ssm.GetParameterInput{Name: &name})
-		if err != nil || *is.Parameter.Value != value {
-			return "", false, err // not written yet
+		if err != nil {
+			return "nothing", false, err
+		}
+		if *is.Parameter.Value != value {
+			return *is.Parameter.Value, false, nil // not written yet
 		}
 		lease, err := s.lease("demo")
 		older = lease.owner
-		return *is.Parameter.Value, older != "", err
+		return value + " and a lease of " + cmp.Or(older, "none"), older != "", err
 	})
-	for try := range 200 {
+	const tries = 200
+	for try := range tries {
 		if s.expireLease(table, older) {
 			return older
 		}
@@ -74,7 +79,7 @@ func (s *Script) takeOver(table, parameter, value string) (older string) {
 		}
 		s.wait(50 * time.Millisecond)
 	}
-	s.fail("no other execution takes the lease")
+	s.fail("wanted another execution to take the lease of rack demo, still got %s after %d tries", older, tries)
 	return ""
 }
 

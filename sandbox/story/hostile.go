@@ -149,7 +149,7 @@ func unknownRacks(s *Script) {
 		defer allow(s, "validate")
 		for _, w := range s.putEvents("sawhorse", "operator", reconcileRequested, requests[0], requests[4]) {
 			s.Served(w)
-			s.Equal("the execution", s.end(s.executionOf(w)), "FAILED")
+			s.Equal("the execution", s.end("the execution of "+w.String(), s.executionOf(w)), "FAILED")
 		}
 		nothingLeft("flood-", 10*time.Minute)
 		noMetrics(s, "flood-")

@@ -47,14 +47,14 @@ func pendingLags(s *Script, counts func(kind string) bool) {
 			}
 		}
 		s.sandbox(http.MethodGet, "lag", nil, &lags)
-		n := 0
+		pending := map[string]bool{}
 		for _, d := range lags.Delays {
 			if d.Pending && counts(d.Kind) {
-				n++
+				pending[d.Kind] = true
 			}
 		}
-		return fmt.Sprint(n)
-	}, "0", 2*time.Minute)
+		return joined(pending)
+	}, "", 2*time.Minute)
 }
 
 // Lagging turns Karpenter on while every lag has its maximum on AWS, and the permissions of one function take even

@@ -179,9 +179,6 @@ func (s *Script) putEvents(bus, source, kind string, details ...object) (writes 
 	return writes
 }
 
-// patience only bounds waits that would hang.
-const patience = 15 * time.Minute
-
 // Served waits until the passes that served these writes have ended; without arguments, those of all writes of the script
 // that it has not waited for.
 //
@@ -198,12 +195,12 @@ func (s *Script) Served(writes ...Write) {
 	s.unserved = slices.DeleteFunc(slices.Clone(s.unserved), func(w Write) bool { return slices.Contains(writes, w) })
 	began := time.Now()
 	for _, w := range writes {
-		s.end(s.executionOf(w))
+		s.end("the execution of "+w.String(), s.executionOf(w))
 		if w.Rack == "" {
 			continue
 		}
 		counted := int64(-1)
-		s.poll("all requests of rack "+w.Rack+" served", func() (string, bool, error) {
+		s.poll(fmt.Sprintf("%s served, with all that was requested of rack %s by then", w, w.Rack), func() (string, bool, error) {
 			now, err := s.lease(w.Rack)
 			if counted < 0 && err == nil {
 				counted = now.requested
@@ -216,14 +213,19 @@ func (s *Script) Served(writes ...Write) {
 
 // poll calls a function until it reports success. An error counts as "not yet".
 func (s *Script) poll(wanted string, try func() (got string, done bool, err error)) {
-	for deadline := time.Now().Add(patience); ; s.wait(100 * time.Millisecond) {
+	for began := time.Now(); ; s.wait(100 * time.Millisecond) {
 		got, done, err := try()
 		if done && err == nil {
 			return
 		}
-		if time.Now().After(deadline) || s.ctx.Err() != nil {
-			s.fail("wanted %s, still got %s (%v)", wanted, got, err)
+		took := time.Since(began)
+		if took < s.patience && s.ctx.Err() == nil {
+			continue
 		}
+		if err != nil {
+			got = fmt.Sprintf("%s (%v)", got, err)
+		}
+		s.fail("wanted %s, still got %s after %.0f s", wanted, got, took.Seconds())
 	}
 }
 
@@ -272,15 +274,15 @@ func (s *Script) executionsSince(at time.Time) (map[string]input, error) {
 	return found, nil
 }
 
-// end waits until an execution has ended, and returns its status.
-func (s *Script) end(execution string) (status sfntypes.ExecutionStatus) {
+// end waits until an execution has ended, and returns its status. what names it in the message if it does not end.
+func (s *Script) end(what, execution string) (status sfntypes.ExecutionStatus) {
 	states := sfn.NewFromConfig(s.env.AWS())
-	s.poll("the end of execution "+execution, func() (string, bool, error) {
+	s.poll("the end of "+what, func() (string, bool, error) {
 		described, err := states.DescribeExecution(s.ctx, &sfn.DescribeExecutionInput{ExecutionArn: &execution})
 		if err == nil {
 			status = described.Status
 		}
-		return string(status), status != sfntypes.ExecutionStatusRunning, err
+		return string(status) + " of " + execution, status != sfntypes.ExecutionStatusRunning, err
 	})
 	return status
 }

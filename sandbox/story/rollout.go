@@ -76,7 +76,7 @@ func Rollout(s *Script) {
 		s.Until("Karpenter finds no subnets: EC2NodeClass workload is Ready", ready, "False", time.Minute)
 		lookAtNodes(s)
 		s.State("Reconciled") // for a minute it is not reported
-		s.Await("state", func() string { lookAtNodes(s); return s.Status().State }, "Degraded", 2*time.Minute)
+		s.await("state", func() (string, string) { lookAtNodes(s); return s.state() }, "Degraded", 2*time.Minute)
 		s.Says("SubnetsReady=False")
 		s.Refused("sawhorse status demo", "rack demo is Degraded")
 		s.Await("the metric of the alarm", func() string { return fmt.Sprint(degradedRacks(s, began)) }, "true", time.Minute)

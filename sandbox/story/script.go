@@ -34,6 +34,8 @@ type Script struct {
 	// unserved are the writes that Served has not waited for.
 	unserved []Write
 	inputs   map[string]input
+	// patience only bounds the waits for passes, which would hang otherwise.
+	patience time.Duration
 }
 
 type timing struct {
@@ -43,7 +45,7 @@ type timing struct {
 
 // Run runs a script with a user's environment. colour turns on colours for terminals.
 func Run(ctx context.Context, env user.Environment, out io.Writer, colour bool, script func(*Script)) *Script {
-	s := &Script{ctx: ctx, env: env, out: out, colour: colour, inputs: map[string]input{}}
+	s := &Script{ctx: ctx, env: env, out: out, colour: colour, inputs: map[string]input{}, patience: 15 * time.Minute}
 	s.guard(func() { script(s) })
 	return s
 }
@@ -113,7 +115,7 @@ func (s *Script) Refused(command, text string) {
 	case err == nil:
 		s.fail("`%s` was not refused", command)
 	case !strings.Contains(output, text):
-		s.fail("`%s` was refused without %q", command, text)
+		s.fail("`%s` was refused without %q: got %q", command, text, output)
 	}
 	s.pass("refused: " + text)
 }
@@ -159,53 +161,62 @@ func JSON[T any](s *Script, command string) (value T) {
 // Check passes if a command prints exactly the wanted text.
 func (s *Script) Check(what, command, wanted string) {
 	got := s.printed(command)
-	s.verify(got == wanted, what, "", wanted, got+" from `"+command+"`")
+	s.verify(got == wanted, what, "", wanted, got, from(command))
 }
 
 // Equal passes if a value prints as the wanted one.
 func (s *Script) Equal(what string, got, wanted any) {
 	is, want := fmt.Sprint(got), fmt.Sprint(wanted)
-	s.verify(is == want, what, "", want, is)
+	s.verify(is == want, what, "", want, is, "")
 }
 
 // Contains passes if a command's output contains the wanted text.
 func (s *Script) Contains(what, command, wanted string) {
 	got := s.printed(command)
-	s.verify(strings.Contains(got, wanted), what, "text with ", wanted, got+" from `"+command+"`")
+	s.verify(strings.Contains(got, wanted), what, "text with ", wanted, got, from(command))
 }
 
 // Lacks passes if a command's output does not contain a text.
 func (s *Script) Lacks(what, command, unwanted string) {
 	got := s.Output(command)
-	s.verify(!strings.Contains(got, unwanted), what, "text without ", unwanted, got+" from `"+command+"`")
+	s.verify(!strings.Contains(got, unwanted), what, "text without ", unwanted, got, from(command))
 }
 
-// verify passes or fails a check. A failed one prints what was wanted and what was there.
-func (s *Script) verify(passed bool, what, kind, wanted, got string) {
+// verify passes or fails a check. A failed one prints what was wanted, what was there, and where.
+func (s *Script) verify(passed bool, what, kind, wanted, got, where string) {
 	if !passed {
-		s.fail("%s: wanted %s%q, got %q", what, kind, wanted, got)
+		s.fail("%s: wanted %s%q, got %q%s", what, kind, wanted, got, where)
 	}
 	s.pass(what + ": " + kind + brief(wanted))
 }
 
+// from names a command in the message of a failed check, as it can be run again.
+func from(command string) string { return " from `" + command + "`" }
+
 // Until waits until a command prints exactly the wanted text, and records how long that took.
 func (s *Script) Until(what, command, wanted string, within time.Duration) {
-	s.Await(what, func() string { return s.printed(command) }, wanted, within)
+	s.await(what, func() (string, string) { return s.printed(command), from(command) }, wanted, within)
 }
 
-// Await waits until a function returns the wanted text. The interval between tries grows, because an AWS command costs
-// half a second of one of the machine's cores.
+// Await waits until a function returns the wanted text, and records how long that took.
 func (s *Script) Await(what string, read func() string, wanted string, within time.Duration) {
+	s.await(what, func() (string, string) { return read(), "" }, wanted, within)
+}
+
+// await waits until a function returns the wanted text. If it does not come, the message has the last text and where it was.
+// The interval between tries grows, because an AWS command costs half a second of one of the machine's cores.
+func (s *Script) await(what string, read func() (got, where string), wanted string, within time.Duration) {
 	began := time.Now()
 	for {
-		got, took := read(), time.Since(began)
+		got, where := read()
+		took := time.Since(began)
 		if got == wanted {
 			s.pass(fmt.Sprintf("%s: %s, after %.1f s", what, brief(wanted), took.Seconds()))
 			s.Note(what, took)
 			return
 		}
 		if took > within || s.ctx.Err() != nil {
-			s.fail("%s: wanted %q, still got %q after %.0f s", what, wanted, got, took.Seconds())
+			s.fail("%s: wanted %q, still got %q%s after %.0f s", what, wanted, got, where, took.Seconds())
 		}
 		s.wait(min(max(took/10, 100*time.Millisecond), time.Second))
 	}

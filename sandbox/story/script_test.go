@@ -1,6 +1,10 @@
 package story
 
 import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,8 +34,8 @@ func TestAFailedCheckEndsItsChapter(t *testing.T) {
 		steps = append(steps, "after one outside of chapters")
 	})
 	want := []string{
-		`first: a number: wanted "5", got "4 from ` + "`echo 4`" + `"`,
-		`a text: wanted text with "none", got "text from ` + "`echo text`" + `"`,
+		"first: a number: wanted \"5\", got \"4\" from `echo 4`",
+		"a text: wanted text with \"none\", got \"text\" from `echo text`",
 	}
 	if !slices.Equal(s.Failures(), want) || s.Passed() != 2 || steps != nil {
 		t.Errorf("%q, %d passed, %q", s.Failures(), s.Passed(), steps)
@@ -66,4 +70,82 @@ func TestChecks(t *testing.T) {
 			t.Errorf("%s: %q\n%s", what, s.Failures(), output)
 		}
 	}
+}
+
+// A wait that fails names what it waited for, with the command if there is one, what it wanted, and what it last saw.
+func TestAFailedWaitSaysWhatItLastSaw(t *testing.T) {
+	aws := httptest.NewServer(http.HandlerFunc(answer))
+	defer aws.Close()
+	environment := user.Environment{"AWS_ENDPOINT_URL=" + aws.URL, "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=x"}
+	limit := func(version int64) Write {
+		return Write{Rack: "demo", Parameter: "karpenter_cpu_limit", Version: version}
+	}
+	for name, wait := range map[string]struct {
+		play func(*Script)
+		want string
+	}{
+		"Until": {
+			func(s *Script) { s.Until("a number", `echo "4"`, "5", 0) },
+			"a number: wanted \"5\", still got \"4\" from `echo \"4\"` after 0 s",
+		},
+		"Until, a command that fails": {
+			func(s *Script) { s.Until("a number", "echo none; exit 3", "5", 0) },
+			"a number: wanted \"5\", still got \"(exit status 3) none\" from `echo none; exit 3` after 0 s",
+		},
+		"Await": {
+			func(s *Script) { s.Await("a number", func() string { return "4" }, "5", 0) },
+			`a number: wanted "5", still got "4" after 0 s`,
+		},
+		"UntilState": {
+			func(s *Script) { s.UntilState("Reconciled", 0) },
+			`state: wanted "Reconciled", still got "Failed" from the status of rack demo: {"state":"Failed","failure":{"step":"queue"}} after 0 s`,
+		},
+		"Served, without an execution": {
+			func(s *Script) { s.Served(Write{Rack: "demo", Event: "7"}) },
+			"wanted an execution for event 7, still got 2 others after 0 s",
+		},
+		"Served, while its execution runs": {
+			func(s *Script) { s.Served(Write{Rack: "demo", Event: "8"}) },
+			"wanted the end of the execution of event 8, still got RUNNING of arn:running after 0 s",
+		},
+		"Served, while a pass runs": {
+			func(s *Script) { s.Served(limit(3)) },
+			"wanted karpenter_cpu_limit version 3 served, with all that was requested of rack demo by then, " +
+				"still got {requested:5 served:4 owner:arn:running} after 0 s",
+		},
+		"an error": {
+			func(s *Script) {
+				s.poll("a lease", func() (string, bool, error) { return "none", true, io.ErrUnexpectedEOF })
+			},
+			"wanted a lease, still got none (unexpected EOF) after 0 s",
+		},
+	} {
+		var output strings.Builder
+		s := Run(t.Context(), environment, &output, false, func(s *Script) {
+			s.patience = 0
+			wait.play(s)
+		})
+		if !slices.Equal(s.Failures(), []string{wait.want}) {
+			t.Errorf("%s:\n got %s\nwant %s", name, s.Failures(), wait.want)
+		}
+	}
+}
+
+// answer answers as AWS does when a rack has failed, one execution for it has ended and another one has the rack.
+func answer(w http.ResponseWriter, r *http.Request) {
+	const parameter = `{\"source\":\"aws.ssm\",\"detail\":{\"name\":\"/sawhorse/racks/demo/params/karpenter_cpu_limit\"}}`
+	body, _ := io.ReadAll(r.Body)
+	_, action, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	if strings.Contains(string(body), "arn:running") {
+		action += " running"
+	}
+	fmt.Fprint(w, map[string]string{
+		"GetParameter":              `{"Parameter":{"Version":1,"Value":"{\"state\":\"Failed\",\"failure\":{\"step\":\"queue\"}}"}}`,
+		"ListStateMachines":         `{"stateMachines":[{"stateMachineArn":"arn:machine"}]}`,
+		"ListExecutions":            `{"executions":[{"executionArn":"arn:ended","startDate":1},{"executionArn":"arn:running","startDate":1}]}`,
+		"DescribeExecution":         `{"status":"SUCCEEDED","input":"` + parameter + `"}`,
+		"ListTables":                `{"TableNames":["table"]}`,
+		"GetItem":                   `{"Item":{"requested":{"N":"5"},"served":{"N":"4"},"owner":{"S":"arn:running"}}}`,
+		"DescribeExecution running": `{"status":"RUNNING","input":"{\"id\":\"8\"}"}`,
+	}[action])
 }

@@ -1,6 +1,7 @@
 package story
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -79,27 +80,33 @@ func (s *Script) becomes(state string, sentences ...string) {
 
 // State checks the state in the rack's status.
 func (s *Script) State(wanted string) {
-	status := s.Status()
-	s.verify(status.State == wanted, "state", "", wanted, status.text)
+	state, where := s.state()
+	s.verify(state == wanted, "state", "", wanted, state, where)
 }
 
 // UntilState waits for a state in the rack's status, for what changes without a write.
 func (s *Script) UntilState(wanted string, within time.Duration) {
-	s.Await("state", func() string { return s.Status().State }, wanted, within)
+	s.await("state", s.state, wanted, within)
+}
+
+// state returns the state in the rack's status, and that status for the message of a failed check.
+func (s *Script) state() (state, where string) {
+	status := s.Status()
+	return status.State, " from the status of rack demo: " + cmp.Or(status.text, "there is none")
 }
 
 // Says checks that the status contains texts.
 func (s *Script) Says(texts ...string) {
 	for _, text := range texts {
 		status := s.Status()
-		s.verify(status.says(text), "status", "text with ", text, status.text)
+		s.verify(status.says(text), "status", "text with ", text, status.text, "")
 	}
 }
 
 // Omits checks that the status does not contain a text.
 func (s *Script) Omits(text string) {
 	status := s.Status()
-	s.verify(!status.says(text), "status", "text without ", text, status.text)
+	s.verify(!status.says(text), "status", "text without ", text, status.text, "")
 }
 
 // joined returns the members of a set, sorted.
