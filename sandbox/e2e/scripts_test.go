@@ -15,7 +15,7 @@ import (
 // Runs the whole life of a rack, as `make demo` shows it.
 func TestStory(t *testing.T) { pool.Take(t, stage.Long, stage.Untouched).Run(story.Main) }
 
-// Twenty concurrent writes cost at most three passes, no two passes overlap, and all values are in force at the end.
+// Twenty concurrent writes cost at most three iterations, no two of them overlap, and all values are in force at the end.
 func TestBurst(t *testing.T) {
 	sandbox := pool.Take(t)
 	sandbox.Run(story.Enabled)

@@ -55,7 +55,7 @@ func nothingDue(s *Script) {
 	s.Equal("steps that the audit finds due", audit(s), "[]")
 	s.Equal("functions that were called", s.functions(), "audit resync")
 	s.Equal("writes of the audit", slices.DeleteFunc(s.writes(), func(call string) bool { return !strings.HasPrefix(call, "audit ") }), "[]")
-	s.Equal("passes", s.executions(began), 0)
+	s.Equal("executions", s.executions(began), 0)
 }
 
 // functions returns the functions that have made calls since resetCalls, without rollout, whose own schedule may call it
