@@ -56,15 +56,15 @@ type Pass struct {
 	Changes int
 	// Took is the duration, or nil if the pass ended before there was anything to do.
 	Took *time.Duration
-	// News means that the status says something new: also that the rack is as its parameters say again, so that
+	// NewStatus means that the status says something new: also that the rack is as its parameters say again, so that
 	// OutOfLine returns to 0.
-	News bool
+	NewStatus bool
 	// Unknown means that there is no rack of that name. Anybody's event can name one, so there are no metrics by rack.
 	Unknown bool
 }
 
 // reports reports whether a pass has something to report of its rack.
-func (p Pass) reports() bool { return !p.Unknown && (p.News || p.outOfLine()) }
+func (p Pass) reports() bool { return !p.Unknown && (p.NewStatus || p.outOfLine()) }
 
 func (p Pass) outOfLine() bool { return p.State != outcome.StateReconciled }
 

@@ -76,29 +76,29 @@ func TestMetrics(t *testing.T) {
 			Pass{State: "Reconciled", Took: &took}, values{" Passes": 1, " Rejected": 0, " Failed": 0},
 		},
 		"changes": {
-			Pass{State: "Reconciled", Changes: 3, Took: &took, News: true},
+			Pass{State: "Reconciled", Changes: 3, Took: &took, NewStatus: true},
 			values{" Passes": 1, " Rejected": 0, " Failed": 0, "demo OutOfLine": 0, " Changes": 3, " Seconds": 1.5},
 		},
 		"rejected": {
-			Pass{State: "Rejected", Took: &took, News: true},
+			Pass{State: "Rejected", Took: &took, NewStatus: true},
 			values{" Passes": 1, " Rejected": 1, " Failed": 0, "demo OutOfLine": 1, " Changes": 0, " Seconds": 1.5},
 		},
 		"rejected for the same": {
 			Pass{State: "Rejected"}, values{" Passes": 1, " Rejected": 1, " Failed": 0, "demo OutOfLine": 1, " Changes": 0},
 		},
 		"failed": {
-			Pass{State: "Failed", Took: &took, News: true},
+			Pass{State: "Failed", Took: &took, NewStatus: true},
 			values{" Passes": 1, " Rejected": 0, " Failed": 1, "demo OutOfLine": 1, " Changes": 0, " Seconds": 1.5},
 		},
 		"paused": {
 			Pass{State: "Paused"}, values{" Passes": 1, " Rejected": 0, " Failed": 0, "demo OutOfLine": 1, " Changes": 0},
 		},
 		"in line again": {
-			Pass{State: "Reconciled", Took: &took, News: true},
+			Pass{State: "Reconciled", Took: &took, NewStatus: true},
 			values{" Passes": 1, " Rejected": 0, " Failed": 0, "demo OutOfLine": 0, " Changes": 0, " Seconds": 1.5},
 		},
 		"a rack that does not exist": {
-			Pass{State: "Failed", Took: &took, News: true, Unknown: true}, values{" Passes": 1, " Rejected": 0, " Failed": 1},
+			Pass{State: "Failed", Took: &took, NewStatus: true, Unknown: true}, values{" Passes": 1, " Rejected": 0, " Failed": 1},
 		},
 	} {
 		c.pass.Rack = "demo"

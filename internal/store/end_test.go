@@ -23,7 +23,7 @@ func TestEnd(t *testing.T) {
 			must(t, s.Baselines().Keep(t.Context(), rack, "tag/subnet-a", nil))
 			must(t, s.Checkpoints().Keep(t.Context(), rack, "removal", nil))
 			must(t, s.SaveContest(t.Context(), rack, "pin/a/b", outcome.Contest{Times: 2}))
-			must(t, s.SaveStatus(t.Context(), Status{Rack: rack}, "digest", Told{}))
+			must(t, s.SaveStatus(t.Context(), Status{Rack: rack}, "digest", Reported{}))
 			if _, err := s.LockCluster(t.Context(), "arn:"+rack, rack); err != nil {
 				t.Fatal(err)
 			}
@@ -39,7 +39,7 @@ func TestEnd(t *testing.T) {
 			claimant, _ := s.ClusterLock(t.Context(), "arn:"+rack)
 			p, _ := s.Plan(t.Context(), rack)
 			records, _ := s.Records(t.Context(), rack)
-			digest, _ := s.Reported(t.Context(), rack)
+			digest, _ := s.ReportedDigest(t.Context(), rack)
 			outputs, _ := s.Outputs(t.Context(), rack)
 			_, group, _ := s.Baselines().Get(t.Context(), rack, "nodegroup/build")
 			_, tag, _ := s.Baselines().Get(t.Context(), rack, "tag/subnet-a")

@@ -292,7 +292,7 @@ func TestMuchToSay(t *testing.T) {
 	}
 	must(t, s.SaveRun(t.Context(), Run{Rack: "demo", Generation: 1, Problems: many, Started: clock}))
 	must(t, s.NoteStep(t.Context(), "demo", 1, clock, StepRecord{Step: "queue", Problems: many}))
-	must(t, s.SaveStatus(t.Context(), Status{Rack: "demo", Problems: many}, "digest", Told{}))
+	must(t, s.SaveStatus(t.Context(), Status{Rack: "demo", Problems: many}, "digest", Reported{}))
 	if got, err := s.Run(t.Context(), "demo", 0, 1); err != nil || len(got.Problems) != 5000 || len(got.Steps[0].Problems) != 5000 {
 		t.Errorf("%d problems, %v", len(got.Problems), err)
 	}
@@ -318,16 +318,16 @@ func TestRunThatWasNeverBegun(t *testing.T) {
 
 func TestStatusRecordIsComplete(t *testing.T) {
 	s, cloud := store()
-	if digest, err := s.Reported(t.Context(), "demo"); digest != "" || err != nil {
+	if digest, err := s.ReportedDigest(t.Context(), "demo"); digest != "" || err != nil {
 		t.Fatalf("%q, %v", digest, err)
 	}
-	must(t, s.SaveStatus(t.Context(), large(), "digest", Told{}))
+	must(t, s.SaveStatus(t.Context(), large(), "digest", Reported{}))
 	var kept Status
 	must(t, unpack(cloud.Table.Items["rack#demo status"], "status", &kept))
-	if told, err := s.Told(t.Context(), "demo", "me", 0); err != nil || told.Generation != large().Generation {
-		t.Errorf("told %v, %v", told, err)
+	if reported, err := s.Reported(t.Context(), "demo", "me", 0); err != nil || reported.Generation != large().Generation {
+		t.Errorf("told %v, %v", reported, err)
 	}
-	if digest, err := s.Reported(t.Context(), "demo"); err != nil || digest != "digest" || !reflect.DeepEqual(kept, large()) {
+	if digest, err := s.ReportedDigest(t.Context(), "demo"); err != nil || digest != "digest" || !reflect.DeepEqual(kept, large()) {
 		t.Errorf("digest %q, %v, status %+v", digest, err, kept)
 	}
 }

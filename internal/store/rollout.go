@@ -99,10 +99,10 @@ func (s *Store) EndRollout(ctx context.Context, rack string) error {
 }
 
 // Rewrites records the text that the status parameter is about to have, unless a report has written another one since
-// told was read. It reports whether it has.
-func (s *Store) Rewrites(ctx context.Context, rack string, told Told, status string) (bool, error) {
+// reported was read. It reports whether it has.
+func (s *Store) Rewrites(ctx context.Context, rack string, reported Reported, status string) (bool, error) {
 	err := s.update(ctx, key(rack, "status"), "SET #text = :new", "#text = :old",
-		item{":new": text(digestOf([]byte(status))), ":old": text(told.text)})
+		item{":new": text(digestOf([]byte(status))), ":old": text(reported.text)})
 	if refused(err) {
 		return false, nil
 	}

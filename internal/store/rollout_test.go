@@ -85,18 +85,18 @@ func TestTheSecondWriterOfARollout(t *testing.T) {
 func TestRewrites(t *testing.T) {
 	s, _ := store()
 	status := Status{Rack: "demo"}
-	must(t, s.SaveStatus(t.Context(), status, "", Told{}.Wrote(status, "first")))
-	told, err := s.Told(t.Context(), "demo", "", 0)
+	must(t, s.SaveStatus(t.Context(), status, "", Reported{}.Wrote(status, "first")))
+	reported, err := s.Reported(t.Context(), "demo", "", 0)
 	must(t, err)
-	if done, err := s.Rewrites(t.Context(), "demo", told, "second"); !done || err != nil {
+	if done, err := s.Rewrites(t.Context(), "demo", reported, "second"); !done || err != nil {
 		t.Errorf("%v, %v", done, err)
 	}
-	if done, err := s.Rewrites(t.Context(), "demo", told, "third"); done || err != nil { // the text is not "first" any more
+	if done, err := s.Rewrites(t.Context(), "demo", reported, "third"); done || err != nil { // the text is not "first" any more
 		t.Errorf("%v, %v", done, err)
 	}
-	after, err := s.Told(t.Context(), "demo", "", 0)
+	after, err := s.Reported(t.Context(), "demo", "", 0)
 	must(t, err)
-	if !after.Published("second") || !after.Says(status) {
+	if !after.Published("second") || !after.Same(status) {
 		t.Errorf("%+v", after)
 	}
 }

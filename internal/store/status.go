@@ -138,14 +138,14 @@ func Digest(state outcome.State, run Run, steps []string) string {
 	return digestOf(canonical.JSON(findings))
 }
 
-// Reported returns the Digest of the findings in the status, or "" if there is no status.
-func (s *Store) Reported(ctx context.Context, rack string) (string, error) {
+// ReportedDigest returns the Digest of the findings in the status, or "" if there is no status.
+func (s *Store) ReportedDigest(ctx context.Context, rack string) (string, error) {
 	values, err := s.get(ctx, key(rack, "status"))
 	return stringOf(values, "digest"), wrap(err, "rack %s: read status record", rack)
 }
 
-// Told is the record of the last report.
-type Told struct {
+// Reported is the record of the last report.
+type Reported struct {
 	// Generation is the generation of the report, or 0 if there is none.
 	Generation int64
 	// Since is the last generation that was reported before the pass of this report. All iterations of a pass are
@@ -153,47 +153,47 @@ type Told struct {
 	// far.
 	Since   int64
 	Changes int
-	// news is the digest of the status that was last written, without its time, pass and changes. text is the digest of
+	// content is the digest of the status that was last written, without its time, pass and changes. text is the digest of
 	// its text in the parameter.
-	news, text string
+	content, text string
 }
 
-// Told reads the record of the last report, for a report by the pass of an execution. served is the lease's Served.
-func (s *Store) Told(ctx context.Context, rack, execution string, served int64) (Told, error) {
+// Reported reads the record of the last report, for a report by the pass of an execution. served is the lease's Served.
+func (s *Store) Reported(ctx context.Context, rack, execution string, served int64) (Reported, error) {
 	values, err := s.get(ctx, key(rack, "status"))
-	told := Told{
+	reported := Reported{
 		Generation: numberOf(values, "generation"), Since: numberOf(values, "since"), Changes: int(numberOf(values, "changes")),
-		news: stringOf(values, "told"), text: stringOf(values, "text"),
+		content: stringOf(values, "told"), text: stringOf(values, "text"),
 	}
 	if stringOf(values, "execution") != execution {
-		told.Since, told.Changes = max(told.Generation, served), 0
+		reported.Since, reported.Changes = max(reported.Generation, served), 0
 	}
-	return told, wrap(err, "rack %s: read status record", rack)
+	return reported, wrap(err, "rack %s: read status record", rack)
 }
 
-// Says reports whether the status that was last written is this one, ignoring time and pass.
-func (t Told) Says(status Status) bool {
-	return len(status.Changed) == t.Changes && t.news == status.news()
+// Same reports whether the status that was last written is this one, ignoring time and pass.
+func (t Reported) Same(status Status) bool {
+	return len(status.Changed) == t.Changes && t.content == status.content()
 }
 
 // Wrote returns the record after a report has written the text of a status.
-func (t Told) Wrote(status Status, text string) Told {
-	t.news, t.text = status.news(), digestOf([]byte(text))
+func (t Reported) Wrote(status Status, text string) Reported {
+	t.content, t.text = status.content(), digestOf([]byte(text))
 	return t
 }
 
 // Published reports whether a text is that of the status parameter as it was last written. Parameter Store may return an
-// older text for a second, so a text that agrees proves nothing unless Says agrees too.
-func (t Told) Published(text string) bool { return t.text == digestOf([]byte(text)) }
+// older text for a second, so a text that agrees proves nothing unless Same agrees too.
+func (t Reported) Published(text string) bool { return t.text == digestOf([]byte(text)) }
 
-// Untell clears what is recorded about the status parameter before it is written. If the report is stopped after the
+// ClearPublished clears what is recorded about the status parameter before it is written. If the report is stopped after the
 // write, the next one must not rely on the old record.
-func (s *Store) Untell(ctx context.Context, rack string) error {
+func (s *Store) ClearPublished(ctx context.Context, rack string) error {
 	return wrap(s.update(ctx, key(rack, "status"), "REMOVE told", "", nil), "rack %s: update status record", rack)
 }
 
-// news is a digest of a status without its time, pass and changes.
-func (s Status) news() string {
+// content is a digest of a status without its time, pass and changes.
+func (s Status) content() string {
 	s.Generation, s.Time, s.DurationSeconds, s.Execution, s.Changed = 0, "", 0, "", nil
 	return digestOf(canonical.JSON(s))
 }
@@ -205,13 +205,13 @@ func digestOf(text []byte) string {
 
 // SaveStatus stores the complete status, including what does not fit into the parameter, and the record of what the
 // parameter has.
-func (s *Store) SaveStatus(ctx context.Context, status Status, digest string, told Told) error {
+func (s *Store) SaveStatus(ctx context.Context, status Status, digest string, reported Reported) error {
 	values := key(status.Rack, "status")
 	values["digest"], values["generation"], values["status"] = text(digest), number(status.Generation), packed(status)
 	if len(status.Incidents) > 0 {
 		values["incidents"] = packed(status.Incidents)
 	}
-	values["told"], values["text"] = text(told.news), text(told.text)
-	values["execution"], values["since"], values["changes"] = text(status.Execution), number(told.Since), number(int64(len(status.Changed)))
+	values["told"], values["text"] = text(reported.content), text(reported.text)
+	values["execution"], values["since"], values["changes"] = text(status.Execution), number(reported.Since), number(int64(len(status.Changed)))
 	return wrap(s.put(ctx, values, nil), "rack %s: save status", status.Rack)
 }

@@ -92,22 +92,22 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 			return r.answer(ctx, event, lease)
 		}
 	}
-	told, err := r.Store.Told(ctx, event.Rack, event.Execution, lease.Served)
+	reported, err := r.Store.Reported(ctx, event.Rack, event.Execution, lease.Served)
 	if err != nil {
 		return Answer{}, err
 	}
-	run, err := r.Store.Run(ctx, event.Rack, told.Since, event.Generation)
+	run, err := r.Store.Run(ctx, event.Rack, reported.Since, event.Generation)
 	if err != nil {
 		return Answer{}, err
 	}
 	if event.Outcome == outcome.PassForgotten {
 		return Answer{}, r.forget(ctx, event, run)
 	}
-	return Answer{}, r.report(ctx, event, run, told)
+	return Answer{}, r.report(ctx, event, run, reported)
 }
 
 // report writes the outputs and the status of a rack, and sends the event.
-func (r *Report) report(ctx context.Context, event Event, run store.Run, told store.Told) error {
+func (r *Report) report(ctx context.Context, event Event, run store.Run, reported store.Reported) error {
 	outputs, err := r.Store.Outputs(ctx, event.Rack)
 	if err != nil {
 		return err
@@ -133,22 +133,22 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, told st
 			return err
 		}
 	}
-	news := !told.Says(status)
-	rollout, err := r.rollout(ctx, event, status, records.WasOn, news)
+	newStatus := !reported.Same(status)
+	rollout, err := r.rollout(ctx, event, status, records.WasOn, newStatus)
 	if err != nil {
 		return err
 	}
-	if told, err = r.publish(ctx, status, rollout, told); err != nil {
+	if reported, err = r.publish(ctx, status, rollout, reported); err != nil {
 		return err
 	}
 	// The record comes last: if the report is stopped before, the next pass does not take this status for reported.
 	if err := r.Send(ctx, r.detail(event, run, status)); err != nil {
 		return err
 	}
-	if err := r.Store.SaveStatus(ctx, status, digest(status, run), told); err != nil {
+	if err := r.Store.SaveStatus(ctx, status, digest(status, run), reported); err != nil {
 		return err
 	}
-	return r.measure(event, metrics.Pass{State: status.State, Changes: len(status.Changed) - told.Changes, News: news})
+	return r.measure(event, metrics.Pass{State: status.State, Changes: len(status.Changed) - reported.Changes, NewStatus: newStatus})
 }
 
 // writing calls do with a writer that knows which outputs were written before.
@@ -164,21 +164,21 @@ func (r *Report) writing(ctx context.Context, rack string, do func(*resource.Wri
 // publish writes the status parameter, unless it has this status already: SSM accepts three writes a second in an
 // account. The parameter is read too, because somebody may have deleted it or written over it. The status of a failed pass
 // is always written: its time shows that the failure is not over.
-func (r *Report) publish(ctx context.Context, status store.Status, rollout *store.Rollout, told store.Told) (store.Told, error) {
-	if status.State != outcome.StateFailed && told.Says(status) {
+func (r *Report) publish(ctx context.Context, status store.Status, rollout *store.Rollout, reported store.Reported) (store.Reported, error) {
+	if status.State != outcome.StateFailed && reported.Same(status) {
 		live, err := r.Outputs.Status(ctx, status.Rack)
-		if err != nil || told.Published(live) {
-			return told, err
+		if err != nil || reported.Published(live) {
+			return reported, err
 		}
 	}
 	text, err := status.With(rollout).Text()
 	if err != nil {
-		return told, err
+		return reported, err
 	}
-	if err := r.Store.Untell(ctx, status.Rack); err != nil {
-		return told, err
+	if err := r.Store.ClearPublished(ctx, status.Rack); err != nil {
+		return reported, err
 	}
-	return told.Wrote(status, text), r.Outputs.WriteStatus(ctx, status.Rack, text)
+	return reported.Wrote(status, text), r.Outputs.WriteStatus(ctx, status.Rack, text)
 }
 
 // answer reports the failed pass of a rack that does not exist. It sends the event and stores nothing.

@@ -147,7 +147,7 @@ func (s scene) measures(parts ...string) {
 // reported checks the digest that the next pass compares its findings with.
 func (s scene) reported(want string) {
 	s.Helper()
-	if got, err := s.store.Reported(s.Context(), "demo"); err != nil || got != want {
+	if got, err := s.store.ReportedDigest(s.Context(), "demo"); err != nil || got != want {
 		s.Errorf("digest %q, %v; want %q", got, err, want)
 	}
 }
@@ -464,14 +464,14 @@ func TestSupersededIterations(t *testing.T) {
 	for generation := int64(4); generation < 7; generation++ {
 		s.must(s.store.NoteStep(s.Context(), "demo", generation, s.cloud.Now(), overtaken))
 	}
-	s.must(s.store.SaveStatus(s.Context(), store.Status{Rack: "demo", Generation: 5}, "", store.Told{}))
+	s.must(s.store.SaveStatus(s.Context(), store.Status{Rack: "demo", Generation: 5}, "", store.Reported{}))
 	s.run(event("Planned"))
 	if got := s.status(); !slices.Equal(got.Changed, []string{"role demo created", "queue demo created"}) ||
 		!slices.Equal(got.Warnings, slices.Concat(problem, warning)) {
 		t.Errorf("%v, warnings %v", got.Changed, got.Warnings)
 	}
 	t.Log("an iteration that a release has counted as served is not reported again")
-	s.must(s.store.SaveStatus(s.Context(), store.Status{Rack: "demo", Generation: 1}, "", store.Told{}))
+	s.must(s.store.SaveStatus(s.Context(), store.Status{Rack: "demo", Generation: 1}, "", store.Reported{}))
 	s.cloud.Table.Items["rack#demo lease"]["served"] = &types.AttributeValueMemberN{Value: "6"}
 	s.run(event("Planned"))
 	if got := s.status(); !slices.Equal(got.Changed, []string{"queue demo created"}) {
@@ -566,7 +566,7 @@ func TestInterrupted(t *testing.T) {
 		if !errors.Is(err, awsfake.Throttling) {
 			t.Fatalf("call %d failed and the report said %v", n, err)
 		}
-		if digest, _ := s.store.Reported(t.Context(), "demo"); digest != "" {
+		if digest, _ := s.store.ReportedDigest(t.Context(), "demo"); digest != "" {
 			t.Errorf("call %d failed, and the digest is recorded", n)
 		}
 		s.run(event("Planned"))

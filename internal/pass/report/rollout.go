@@ -12,9 +12,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
-// rollout returns what is known of the rack's nodes, for the status parameter. news says that the status has something
-// new to tell: from then on the nodes follow the pass's generation, and the schedule looks at them.
-func (r *Report) rollout(ctx context.Context, event Event, status store.Status, wasOn, news bool) (*store.Rollout, error) {
+// rollout returns what is known of the rack's nodes, for the status parameter. newStatus says that the status has something
+// new: from then on the nodes follow the pass's generation, and the schedule looks at them.
+func (r *Report) rollout(ctx context.Context, event Event, status store.Status, wasOn, newStatus bool) (*store.Rollout, error) {
 	switch {
 	case status.State == outcome.StateReconciled && status.Goal == string(plan.GoalAccess): // also if this report is repeated
 		return nil, r.Store.EndRollout(ctx, event.Rack)
@@ -23,7 +23,7 @@ func (r *Report) rollout(ctx context.Context, event Event, status store.Status, 
 	}
 	for range 3 { // the schedule may write the record at the same time
 		rollout, err := r.Store.Rollout(ctx, event.Rack)
-		if err != nil || status.State != outcome.StateReconciled || rollout != nil && !news {
+		if err != nil || status.State != outcome.StateReconciled || rollout != nil && !newStatus {
 			return rollout, err
 		}
 		if rollout == nil {

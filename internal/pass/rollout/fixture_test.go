@@ -94,7 +94,7 @@ func (s *scene) passEnded(state outcome.State, pools ...string) {
 	text, err := status.With(&record).Text()
 	s.must(err)
 	s.must(s.rollout.Outputs.WriteStatus(s.Context(), "demo", text))
-	s.must(s.rollout.Store.SaveStatus(s.Context(), status, "digest", store.Told{}.Wrote(status, text)))
+	s.must(s.rollout.Store.SaveStatus(s.Context(), status, "digest", store.Reported{}.Wrote(status, text)))
 	s.cloud.Forget()
 }
 
@@ -173,9 +173,9 @@ func (s *scene) status() (status store.Status) {
 	s.Helper()
 	text := s.cloud.SSM.Values[statusParameter]
 	s.must(json.Unmarshal([]byte(text), &status))
-	told, err := s.rollout.Store.Told(s.Context(), "demo", "", 0)
+	reported, err := s.rollout.Store.Reported(s.Context(), "demo", "", 0)
 	s.must(err)
-	if !told.Published(text) {
+	if !reported.Published(text) {
 		s.Errorf("an audit would take the status for somebody else's: %s", text)
 	}
 	return status

@@ -21,7 +21,7 @@ const (
 	// condition to Unknown for seconds when an object changes.
 	unready = time.Minute
 	// registering is how long a node may take from its launch until it registers. Most take one minute. With ticks of five
-	// minutes, a node that does not register is told of within ten.
+	// minutes, a node that does not register is reported within ten.
 	registering = 4 * time.Minute
 	// registeringMetal is the same for bare metal, which takes longer to boot. Karpenter gives up after 15 minutes.
 	registeringMetal = 14 * time.Minute
@@ -55,7 +55,7 @@ func (r *Rollout) look(ctx context.Context, was store.Rollout) (store.Pools, err
 // view is what a node check has found so far.
 type view struct {
 	now time.Time
-	// before has the pools as they were told the last time.
+	// before has the pools as they were last reported.
 	before map[string]store.Pool
 	pools  map[string]*pool
 }
@@ -67,7 +67,7 @@ type pool struct {
 	object, class *unstructured.Unstructured
 	// removed means that the plan does not have the pool any more.
 	removed bool
-	// since is the earliest time at which something began that is to be told.
+	// since is the earliest time at which something began that is to be reported.
 	since time.Time
 	// stuck describes a node that does not register.
 	stuck string
@@ -143,7 +143,7 @@ func (v *view) patience(claim *unstructured.Unstructured, pool string) time.Dura
 	return registering
 }
 
-// begins notes when something began that is to be told. The zero time is now.
+// begins notes when something began that is to be reported. The zero time is now.
 func (p *pool) begins(since time.Time) {
 	if !since.IsZero() && (p.since.IsZero() || since.Before(p.since)) {
 		p.since = since
@@ -195,7 +195,7 @@ func (v *view) result() store.Pools {
 	return all
 }
 
-// judge finds out whether a pool is Ready, and why it is degraded. before is the pool as it was told the last time.
+// judge finds out whether a pool is Ready, and why it is degraded. before is the pool as it was last reported.
 func (p *pool) judge(before store.Pool, now time.Time) {
 	var why string
 	var since time.Time

@@ -40,7 +40,7 @@ func TestNodesFollowAChange(t *testing.T) {
 	if got := s.sent(); len(got) != 1 || fmt.Sprint(got[0]) != fmt.Sprint(want) {
 		t.Errorf("sent %+v, want %+v", got, want)
 	}
-	// Later drift is told, and is not another rollout of this generation.
+	// Later drift is reported, and is not another rollout of this generation.
 	s.runs(claim("drifted", "workload", "1", "1"), condition("Drifted", "True", "AMIDrift", start.Add(17*time.Minute)))
 	if p := s.pool(s.after(20*time.Minute), "workload"); p.Outdated != 1 || p.Since != stamp(17*time.Minute) {
 		t.Errorf("%+v", p)

@@ -32,8 +32,8 @@ type Event struct {
 type Answer struct {
 	// Racks is the number of racks that were looked at.
 	Racks int `json:"racks"`
-	// Told are the racks whose status was written, Degraded those with a degraded pool.
-	Told     []string `json:"told,omitempty"`
+	// Reported are the racks whose status was written, Degraded those with a degraded pool.
+	Reported []string `json:"reported,omitempty"`
 	Degraded []string `json:"degraded,omitempty"`
 }
 
@@ -56,7 +56,7 @@ const (
 	longest = 15 * time.Second
 )
 
-// Run looks at all racks with Karpenter. It may be repeated: what was told is not told again. A rack that cannot be
+// Run looks at all racks with Karpenter. It may be repeated: what was reported is not reported again. A rack that cannot be
 // looked at is reported as an error in the end; its hourly audit reports it in its status.
 func (r *Rollout) Run(ctx context.Context, event Event) (Answer, error) {
 	list, err := r.list(ctx, event)
@@ -93,10 +93,10 @@ func (r *Rollout) Run(ctx context.Context, event Event) (Answer, error) {
 	if left := len(list) - begun; left > 0 {
 		failed = append(failed, fmt.Errorf("%d racks are left for the next tick: the clusters answer too slowly", left))
 	}
-	slices.Sort(answer.Told)
+	slices.Sort(answer.Reported)
 	slices.Sort(answer.Degraded)
 	if len(list) > 0 {
-		r.Log.Info("rollouts", "racks", answer.Racks, "told", answer.Told, "degraded", answer.Degraded)
+		r.Log.Info("rollouts", "racks", answer.Racks, "reported", answer.Reported, "degraded", answer.Degraded)
 	}
 	return answer, errors.Join(append(failed, r.Metrics.Degraded(answer.Degraded, recovered))...)
 }
@@ -117,8 +117,8 @@ func (a *Answer) add(rack string, found result) {
 	if found.looked {
 		a.Racks++
 	}
-	if found.told {
-		a.Told = append(a.Told, rack)
+	if found.reported {
+		a.Reported = append(a.Reported, rack)
 	}
 	if found.degraded {
 		a.Degraded = append(a.Degraded, rack)
@@ -127,12 +127,12 @@ func (a *Answer) add(rack string, found result) {
 
 // result is what the look at one rack has found.
 type result struct {
-	looked, told, degraded bool
+	looked, reported, degraded bool
 	// recovered means that the rack is not degraded any more, and as its parameters say.
 	recovered bool
 }
 
-// one looks at one rack, and tells what is new.
+// one looks at one rack, and reports what is new.
 func (r *Rollout) one(ctx context.Context, was store.Rollout) (result, error) {
 	ctx, end := context.WithTimeout(ctx, longest)
 	defer end()
@@ -146,12 +146,12 @@ func (r *Rollout) one(ctx context.Context, was store.Rollout) (result, error) {
 	if now := r.Now(); was.Ended.IsZero() && rolledOut(was, pools, now) {
 		next.Ended = now
 	}
-	if !news(was, next, r.Now()) {
+	if !differs(was, next, r.Now()) {
 		return found, nil
 	}
-	state, err := r.tell(ctx, was, next)
-	if found.told = state != ""; err != nil {
-		return found, fmt.Errorf("rack %s: tell of its nodes: %w", was.Rack, err)
+	state, err := r.report(ctx, was, next)
+	if found.reported = state != ""; err != nil {
+		return found, fmt.Errorf("rack %s: report its nodes: %w", was.Rack, err)
 	}
 	found.recovered = was.Pools.Degraded() && !found.degraded && state == outcome.StateReconciled
 	return found, nil

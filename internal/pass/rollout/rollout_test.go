@@ -18,7 +18,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
-// A look at a rack without news is one query of the table and writes nothing. Numbers of nodes are told once an hour.
+// A look at a rack without anything new is one query of the table and writes nothing. Numbers of nodes are reported once an hour.
 func TestALookWithoutNewsWritesNothing(t *testing.T) {
 	s := begin(t, "workload")
 	s.after(5 * time.Minute)
@@ -51,7 +51,7 @@ func TestAPassThatHasTheRackTellsItself(t *testing.T) {
 		t.Errorf("wrote %v", s.written())
 	}
 	if s.after(10 * time.Minute); len(s.sent()) != 1 { // the pass has died
-		t.Error("not told afterwards")
+		t.Error("not reported afterwards")
 	}
 }
 
@@ -82,7 +82,7 @@ func TestAReportAtTheSameTime(t *testing.T) {
 		text, err := status.Text()
 		s.must(err)
 		s.must(s.rollout.Outputs.WriteStatus(s.Context(), "demo", text))
-		s.must(s.rollout.Store.SaveStatus(s.Context(), status, "", store.Told{}.Wrote(status, text)))
+		s.must(s.rollout.Store.SaveStatus(s.Context(), status, "", store.Reported{}.Wrote(status, text)))
 		return nil
 	}
 	if status := s.after(5 * time.Minute); status.State != outcome.StateRejected || status.Generation != 8 || len(status.Pools) != 1 {
@@ -90,7 +90,7 @@ func TestAReportAtTheSameTime(t *testing.T) {
 	}
 }
 
-// What is told is told again if the call was stopped before the record was written, and the event is sent at least once.
+// What is reported is reported again if the call was stopped before the record was written, and the event is sent at least once.
 func TestALookMayBeStoppedAnywhere(t *testing.T) {
 	calls := 0
 	t.Run("undisturbed", func(t *testing.T) {
@@ -136,10 +136,10 @@ func TestOneRackThatFails(t *testing.T) {
 	s.clock = start.Add(5 * time.Minute)
 	answer, err := s.rollout.Run(s.Context(), Event{})
 	if err == nil || strings.Count(err.Error(), "rack dark-") != 5 || !strings.Contains(err.Error(), "rack garbled: decode") ||
-		answer.Racks != 1 || !slices.Equal(answer.Told, []string{"demo"}) {
+		answer.Racks != 1 || !slices.Equal(answer.Reported, []string{"demo"}) {
 		t.Errorf("%+v, %v", answer, err)
 	}
-	if answer, err := s.rollout.Run(s.Context(), Event{Rack: "demo"}); err != nil || answer.Racks != 1 || len(answer.Told) > 0 {
+	if answer, err := s.rollout.Run(s.Context(), Event{Rack: "demo"}); err != nil || answer.Racks != 1 || len(answer.Reported) > 0 {
 		t.Errorf("%+v, %v", answer, err)
 	}
 	if answer, err := s.rollout.Run(s.Context(), Event{Rack: "unknown"}); err != nil || answer.Racks != 0 {

@@ -133,15 +133,15 @@ func (v *Validate) unchanged(ctx context.Context, answer Answer, run store.Run, 
 // Store has.
 func (v *Validate) reportIfNew(ctx context.Context, answer Answer, run store.Run, f finding, state outcome.State,
 	full bool) (Answer, error) {
-	news, err := v.news(ctx, run, f, state, full)
+	reason, err := v.reportReason(ctx, run, f, state, full)
 	if err != nil {
 		return answer, err
 	}
-	if news.why == "" {
+	if reason.why == "" {
 		return answer, v.Bus.Quiet(run, state)
 	}
-	if news.lost { // otherwise the report would not write the same status again
-		if err := v.Store.Untell(ctx, run.Rack); err != nil {
+	if reason.lost { // otherwise the report would not write the same status again
+		if err := v.Store.ClearPublished(ctx, run.Rack); err != nil {
 			return answer, err
 		}
 	}

@@ -207,15 +207,15 @@ func (s *scene) reported(state outcome.State) {
 	for _, warnings := range s.records().Warnings {
 		status.Warnings = append(status.Warnings, warnings...)
 	}
-	told, err := s.store.Told(s.Context(), "demo", "me", 0)
+	reported, err := s.store.Reported(s.Context(), "demo", "me", 0)
 	s.must(err)
-	if !told.Says(status) {
+	if !reported.Same(status) {
 		text, err := status.Text()
 		s.must(err)
 		s.cloud.SSM.Values["/sawhorse/racks/demo/status"] = text
-		told = told.Wrote(status, text)
+		reported = reported.Wrote(status, text)
 	}
-	s.must(s.store.SaveStatus(s.Context(), status, store.Digest(state, run, steps), told))
+	s.must(s.store.SaveStatus(s.Context(), status, store.Digest(state, run, steps), reported))
 }
 
 func (s *scene) records() plan.Records {

@@ -56,9 +56,9 @@ func (v *Validate) differences(ctx context.Context, run store.Run, f finding) (m
 			why["plan"] = "the plan or the records of the last pass differ from what the parameters say now"
 		}
 	}
-	news, err := v.news(ctx, run, f, state, true)
-	if news.why != "" {
-		why["status"] = news.why
+	reason, err := v.reportReason(ctx, run, f, state, true)
+	if reason.why != "" {
+		why["status"] = reason.why
 	}
 	if err != nil || len(why) > 0 || state == outcome.StateReconciled {
 		return why, err
@@ -66,23 +66,23 @@ func (v *Validate) differences(ctx context.Context, run store.Run, f finding) (m
 	return why, v.Bus.Quiet(run, state) // no pass runs that would write the metrics of this rack
 }
 
-// news says why a report is due. It is zero if the status already says what was found.
-type news struct {
+// reportReason says why a report is due. It is zero if the status already says what was found.
+type reportReason struct {
 	why string
 	// lost means that Parameter Store does not have the status that was written last.
 	lost bool
 }
 
-// news compares the status with what was found. state is the rack's state after that. If published is set, it also
+// reportReason compares the status with what was found. state is the rack's state after that. If published is set, it also
 // compares the whole status, and what Parameter Store has of the rack.
-func (v *Validate) news(ctx context.Context, run store.Run, f finding, state outcome.State, published bool) (news, error) {
-	reported, err := v.Store.Reported(ctx, run.Rack)
+func (v *Validate) reportReason(ctx context.Context, run store.Run, f finding, state outcome.State, published bool) (reportReason, error) {
+	reported, err := v.Store.ReportedDigest(ctx, run.Rack)
 	if err != nil {
-		return news{}, err
+		return reportReason{}, err
 	}
 	// A rack that never asked for a change gets no status if there is nothing to warn of.
 	if reported == "" && state == outcome.StateReconciled && run.Goal == string(plan.GoalNone) && len(run.Warnings) == 0 {
-		return news{}, nil
+		return reportReason{}, nil
 	}
 	var steps []string
 	if state == outcome.StatePaused {
@@ -91,10 +91,10 @@ func (v *Validate) news(ctx context.Context, run store.Run, f finding, state out
 		}
 	}
 	if reported != store.Digest(state, run, steps) {
-		return news{why: "the status says something else"}, nil
+		return reportReason{why: "the status says something else"}, nil
 	}
 	if !published {
-		return news{}, nil
+		return reportReason{}, nil
 	}
 	would := store.Status{
 		Rack: run.Rack, State: state, Goal: run.Goal, Karpenter: f.records.InForce(),
@@ -114,25 +114,25 @@ func warnings(run store.Run, records plan.Records) []params.Problem {
 }
 
 // unpublished compares a status with the last one, and the last one and the outputs with what Parameter Store has.
-func (v *Validate) unpublished(ctx context.Context, would store.Status) (news, error) {
+func (v *Validate) unpublished(ctx context.Context, would store.Status) (reportReason, error) {
 	last, err := v.Store.Status(ctx, would.Rack)
 	if err != nil {
-		return news{}, err
+		return reportReason{}, err
 	}
-	if last == nil || !last.Says(would) {
-		return news{why: "the status says something else"}, nil
+	if last == nil || !last.Same(would) {
+		return reportReason{why: "the status says something else"}, nil
 	}
 	outputs, err := v.Store.Outputs(ctx, would.Rack)
 	if err != nil {
-		return news{}, err
+		return reportReason{}, err
 	}
-	told, err := v.Store.Told(ctx, would.Rack, "", 0)
+	reported, err := v.Store.Reported(ctx, would.Rack, "", 0)
 	if err != nil {
-		return news{}, err
+		return reportReason{}, err
 	}
-	differs, err := store.Shown(ctx, v.Parameters, v.Paths, would.Rack, told, outputs)
+	differs, err := store.PublishedDiffers(ctx, v.Parameters, v.Paths, would.Rack, reported, outputs)
 	if err != nil || differs == "" {
-		return news{}, err
+		return reportReason{}, err
 	}
-	return news{why: differs + " is not what was written last", lost: true}, nil
+	return reportReason{why: differs + " is not what was written last", lost: true}, nil
 }

@@ -85,7 +85,7 @@ func TestWhatALookFinds(t *testing.T) {
 		"a plan of another format": {func(s *scene) { delete(s.cloud.Table.Items, "plan#demo plan") }, "plan"},
 		"no claim":                 {func(s *scene) { delete(s.cloud.Table.Items, "cluster#"+awsfake.ClusterARN+" claim") }, "plan"},
 		"a failure": {func(s *scene) {
-			s.must(s.store.SaveStatus(s.Context(), store.Status{Rack: "demo"}, "Failed", store.Told{}))
+			s.must(s.store.SaveStatus(s.Context(), store.Status{Rack: "demo"}, "Failed", store.Reported{}))
 		}, "status"},
 		"a warning that nothing gives any more": {func(s *scene) {
 			s.tells(func(status *store.Status) { status.Warnings = append(status.Warnings, putBack) })
@@ -140,7 +140,7 @@ func (s *scene) tells(change func(*store.Status)) {
 	text, err := status.Text()
 	s.must(err)
 	s.cloud.SSM.Values["/sawhorse/racks/demo/status"] = text
-	s.must(s.store.SaveStatus(s.Context(), *status, store.Digest(outcome.StateReconciled, s.last(), nil), store.Told{}.Wrote(*status, text)))
+	s.must(s.store.SaveStatus(s.Context(), *status, store.Digest(outcome.StateReconciled, s.last(), nil), store.Reported{}.Wrote(*status, text)))
 }
 
 // last returns the record of the last iteration.
@@ -219,7 +219,7 @@ func TestALookThatCannotRead(t *testing.T) {
 			return
 		}
 		if err == nil {
-			t.Errorf("call %d, %s: its failure is not told", n, s.cloud.Made()[n-1])
+			t.Errorf("call %d, %s: its failure is not reported", n, s.cloud.Made()[n-1])
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
-// told adds a write to the lease, as the state machine does for an event.
-func (s *scene) told(place int, operation, name string, at time.Time) {
+// noted adds a write to the lease, as the state machine does for an event.
+func (s *scene) noted(place int, operation, name string, at time.Time) {
 	s.lease("me", false)
 	written := operation + " " + at.UTC().Format(time.RFC3339) + " " + name
 	s.cloud.Table.Items["rack#demo lease"][fmt.Sprintf("wrote%02d", place)] = &types.AttributeValueMemberS{Value: written}
@@ -52,12 +52,12 @@ func TestTheTreeIsNotFromBeforeAWrite(t *testing.T) {
 			if name == "" {
 				name = "karpenter_memory_limit_gb"
 			}
-			s.told(3, operation, name, s.cloud.Now())
+			s.noted(3, operation, name, s.cloud.Now())
 			if got := s.outcome(); got != outcome.PassOutdated {
 				t.Fatalf("what was read is from before the write, and the outcome is %s", got)
 			}
 			s.cloud.Pass(s.cloud.Lag.Parameters)
-			s.told(3, operation, name, s.cloud.Now().Add(-s.cloud.Lag.Parameters-2*time.Second))
+			s.noted(3, operation, name, s.cloud.Now().Add(-s.cloud.Lag.Parameters-2*time.Second))
 			if got := s.outcome(); got != outcome.PassPlanned {
 				t.Errorf("once the replica has it: %s", got)
 			}
@@ -70,7 +70,7 @@ func TestTheTreeIsNotFromBeforeAWrite(t *testing.T) {
 func TestAnOutdatedTreeIsTakenInTheEnd(t *testing.T) {
 	for _, at := range []time.Duration{-replication, replication + 5*time.Second, -time.Hour, time.Hour} {
 		s := begin(t, "karpenter_auth_mode=true")
-		s.told(0, "Update", "gone", s.cloud.Now().Add(at))
+		s.noted(0, "Update", "gone", s.cloud.Now().Add(at))
 		s.cloud.Table.Items["rack#demo lease"]["wrote05"] = &types.AttributeValueMemberS{Value: "no write at all"}
 		if got := s.outcome(); got != outcome.PassPlanned {
 			t.Errorf("a write of %v from now: %s", at, got)
@@ -81,7 +81,7 @@ func TestAnOutdatedTreeIsTakenInTheEnd(t *testing.T) {
 // A dry run has no lease, and so no writes to compare with.
 func TestADryRunReadsOnce(t *testing.T) {
 	s := begin(t, "karpenter_auth_mode=true")
-	s.told(0, "Update", "gone", s.cloud.Now())
+	s.noted(0, "Update", "gone", s.cloud.Now())
 	answer, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "dry", DryRun: true})
 	if err != nil || answer.Outcome != outcome.PassDryRun {
 		t.Errorf("%+v, %v", answer, err)

@@ -193,7 +193,7 @@ func (f finding) in(run store.Run) store.Run {
 func (v *Validate) find(ctx context.Context, run store.Run, in input, full, dry bool) (finding, error) {
 	f, tree := finding{records: in.records}, in.tree
 	if len(tree.Values) == 0 && !in.listed && f.records.Goal == "" {
-		reported, err := v.Store.Reported(ctx, run.Rack)
+		reported, err := v.Store.ReportedDigest(ctx, run.Rack)
 		if err != nil {
 			return f, err
 		}
@@ -212,7 +212,7 @@ func (v *Validate) find(ctx context.Context, run store.Run, in input, full, dry 
 	}
 	// The tree is deleted and Karpenter is off, so the rack needs nothing in the cluster any more.
 	if len(tree.Values) == 0 && !f.records.WasOn {
-		reported, err := v.Store.Reported(ctx, run.Rack)
+		reported, err := v.Store.ReportedDigest(ctx, run.Rack)
 		if f.forgotten = f.records.Goal != "" || reported != "" || in.listed; err != nil || f.forgotten {
 			return f, err
 		}

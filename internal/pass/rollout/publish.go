@@ -26,8 +26,8 @@ func rolledOut(was store.Rollout, pools store.Pools, now time.Time) bool {
 		!slices.ContainsFunc(pools, func(p store.Pool) bool { return !p.Ready })
 }
 
-// news reports whether there is something new to tell.
-func news(was, next store.Rollout, now time.Time) bool {
+// differs reports whether there is something new to report.
+func differs(was, next store.Rollout, now time.Time) bool {
 	if !was.Ended.Equal(next.Ended) || len(was.Pools) != len(next.Pools) || was.Looked.IsZero() {
 		return true
 	}
@@ -48,10 +48,10 @@ func news(was, next store.Rollout, now time.Time) bool {
 	return counted && now.Sub(was.Looked) >= recount
 }
 
-// tell writes the status of a rack and its record, and sends the event of a rollout that has ended. It returns the state
+// report writes the status of a rack and its record, and sends the event of a rollout that has ended. It returns the state
 // of the rack's last pass, or "" if it wrote nothing, because a pass has the rack or has just had it: the next look
-// tells. The record comes last: if tell is stopped before, the next look does the same again.
-func (r *Rollout) tell(ctx context.Context, was, next store.Rollout) (outcome.State, error) {
+// reports. The record comes last: if report is stopped before, the next look does the same again.
+func (r *Rollout) report(ctx context.Context, was, next store.Rollout) (outcome.State, error) {
 	_, held, err := r.Store.Lease(ctx, was.Rack, r.Now())
 	if err != nil || held {
 		return "", err
@@ -80,7 +80,7 @@ func (r *Rollout) tell(ctx context.Context, was, next store.Rollout) (outcome.St
 // pass, or "" if there is none.
 func (r *Rollout) publish(ctx context.Context, next store.Rollout) (outcome.State, error) {
 	for range 3 { // a report may write the status at the same time
-		told, err := r.Store.Told(ctx, next.Rack, "", 0)
+		reported, err := r.Store.Reported(ctx, next.Rack, "", 0)
 		if err != nil {
 			return "", err
 		}
@@ -92,7 +92,7 @@ func (r *Rollout) publish(ctx context.Context, next store.Rollout) (outcome.Stat
 		if err != nil {
 			return "", err
 		}
-		written, err := r.Store.Rewrites(ctx, next.Rack, told, text)
+		written, err := r.Store.Rewrites(ctx, next.Rack, reported, text)
 		if err != nil {
 			return "", err
 		}
@@ -102,8 +102,8 @@ func (r *Rollout) publish(ctx context.Context, next store.Rollout) (outcome.Stat
 		if err := r.Outputs.WriteStatus(ctx, next.Rack, text); err != nil {
 			return "", err
 		}
-		told, err = r.Store.Told(ctx, next.Rack, "", 0)
-		if err != nil || told.Published(text) {
+		reported, err = r.Store.Reported(ctx, next.Rack, "", 0)
+		if err != nil || reported.Published(text) {
 			return status.State, err
 		}
 	}

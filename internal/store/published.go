@@ -29,11 +29,11 @@ func (s *Store) Status(ctx context.Context, rack string) (*Status, error) {
 	return status, nil
 }
 
-// Says reports whether two statuses have the same content, in any order of problems and warnings. What tells only of the
+// Same reports whether two statuses have the same content, in any order of problems and warnings. What tells only of the
 // pass of a status does not count: its time, its changes, what it did to the pools, its incidents. Nor do the pools of a
 // paused rack: their counts of nodes change all the time.
-func (s Status) Says(other Status) bool {
-	return s.lasting().news() == other.lasting().news()
+func (s Status) Same(other Status) bool {
+	return s.lasting().content() == other.lasting().content()
 }
 
 // lasting returns a status without what tells only of its pass.
@@ -53,16 +53,16 @@ func inOrder(problems []params.Problem) []params.Problem {
 	})
 }
 
-// Shown compares what Parameter Store has of a rack with the status and the outputs that were last written. It returns
+// PublishedDiffers compares what Parameter Store has of a rack with the status and the outputs that were last written. It returns
 // "" if they are the same, and else what differs.
-func Shown(ctx context.Context, reader ParameterReader, paths ownership.Paths, rack string, told Told,
+func PublishedDiffers(ctx context.Context, reader ParameterReader, paths ownership.Paths, rack string, reported Reported,
 	outputs map[string]string) (string, error) {
 	folder := strings.TrimSuffix(paths.Status(rack), "/status")
 	direct, err := readTree(ctx, reader, folder, false)
 	if err != nil {
 		return "", err
 	}
-	if !told.Published(direct.Values["status"]) {
+	if !reported.Published(direct.Values["status"]) {
 		return "parameter " + paths.Status(rack), nil
 	}
 	if len(outputs) == 0 {
