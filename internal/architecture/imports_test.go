@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"internal/canonical":  nil,
 	"internal/plan":       {"internal/canonical", "internal/karpenter", "internal/ownership", "internal/params"},
 	"internal/plan/nodes": {"internal/canonical", "internal/karpenter", "internal/ownership", "internal/params", "internal/plan"},
-	"internal/resource":   {"internal/canonical", "internal/outcome"},
+	"internal/resource":   {"internal/canonical", "internal/outcome", "internal/ownership"},
 	"internal/validation": {"internal/params", "internal/plan", "internal/plan/nodes"},
 
 	// AWS, the cluster and the table.

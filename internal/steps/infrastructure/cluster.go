@@ -27,33 +27,32 @@ func notFound(err error) bool { return errors.As(err, new(*types.ResourceNotFoun
 // entry creates or repairs the access entry that lets nodes with the node role join the cluster. It returns when the
 // entry was created; nil for an administrator's entry. An access entry's type cannot be changed, and an entry binds to
 // the role as it was when the entry was created. So an entry of the wrong type or of an earlier role is replaced.
-func (i *Step) entry(ctx context.Context, p *plan.Plan, role *iamtypes.Role, w *resource.Writer) (*time.Time, error) {
-	subject := entryOf(*role.RoleName)
-	live, err := i.describeEntry(ctx, p, *role.Arn)
+func (i *Step) entry(ctx context.Context, p *plan.Plan, role *iamtypes.Role, w *resource.Writer) (made *time.Time, err error) {
+	found, live, err := i.describeEntry(ctx, p, *role.RoleName, *role.Arn)
 	if err != nil {
 		return nil, err
 	}
-	if live != nil && !w.Deleted(subject) {
-		good := working(live, role)
-		if good && !ours(p, live.Tags) {
-			return nil, nil // an administrator's entry: it works, and with ownership tags Sawhorse would later delete it
+	if found.Found && !w.Deleted(found.Name) && !working(live, role) {
+		if !w.Confirms(found.Name+"/type", nodeEntry) { // it may be the one that was replaced
+			return nil, outcome.NotYet(poll, "EKS still shows the %s from before it was replaced less than three minutes ago", found.Name)
 		}
-		if good {
-			return live.CreatedAt, i.tagEKS(ctx, p, live.AccessEntryArn, live.Tags, subject, w)
-		}
-		if !w.Confirms(subject+"/type", nodeEntry) { // it may be the one that was replaced
-			return nil, outcome.NotYet(poll, "EKS still shows the %s from before it was replaced less than three minutes ago", subject)
-		}
-		if err := i.deleteEntry(ctx, p, *role.RoleName, " that did not work", w); err != nil {
+		err := w.Write(ctx, resource.Write{
+			Aspect: found.Name, Read: resource.There, Change: outcome.Change{Subject: found.Name + " that did not work", Action: "deleted"},
+			Do: func(ctx context.Context) error { return i.deleteEntry(ctx, p, *role.Arn) },
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
-	err = w.Write(ctx, resource.Write{
-		Aspect: subject, Value: there, Change: outcome.Change{Subject: subject, Action: "created"},
-		Parts: map[string]string{"/tags": resource.Hash(p.Infrastructure.Tags)},
-		Do:    func(ctx context.Context) error { return i.createEntry(ctx, p, role) },
+	if found.Owned {
+		made = live.CreatedAt
+	}
+	// An administrator's entry is left alone: it works, and with ownership tags Sawhorse would later delete it.
+	err = w.Ensure(ctx, found, resource.Wanted{
+		Create: func(ctx context.Context) error { made = new(i.Now()); return i.createEntry(ctx, p, role) },
+		Parts:  []resource.Write{i.tagsEKS(p, found.Name, live.AccessEntryArn, live.Tags)},
 	})
-	return new(i.Now()), err
+	return made, err
 }
 
 // entryOf names the access entry of a role of nodes.
@@ -96,105 +95,88 @@ func working(entry *types.AccessEntry, role *iamtypes.Role) bool {
 	return entry.CreatedAt == nil || role.CreateDate == nil || !role.CreateDate.After(*entry.CreatedAt)
 }
 
-// describeEntry returns a role's access entry; nil if there is none.
-func (i *Step) describeEntry(ctx context.Context, p *plan.Plan, principal string) (*types.AccessEntry, error) {
+// describeEntry returns the access entry of a role of nodes, an empty one if there is none.
+func (i *Step) describeEntry(ctx context.Context, p *plan.Plan, role, principal string) (resource.Live, *types.AccessEntry, error) {
 	out, err := i.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &principal})
 	if notFound(err) {
-		return nil, nil
+		return resource.Live{Name: entryOf(role)}, &types.AccessEntry{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("access entry %s: describe: %w", principal, err)
+		return resource.Live{}, nil, fmt.Errorf("access entry %s: describe: %w", principal, err)
 	}
-	return out.AccessEntry, nil
+	return resource.Live{Name: entryOf(role), Found: true, Owned: ours(p, out.AccessEntry.Tags)}, out.AccessEntry, nil
 }
 
-// deleteEntry deletes the access entry of a role of nodes. note is added to its name in the report.
-func (i *Step) deleteEntry(ctx context.Context, p *plan.Plan, role, note string, w *resource.Writer) error {
-	principal := plan.RoleARN(p.Cluster, role)
-	return w.Write(ctx, resource.Write{
-		Aspect: entryOf(role), Read: there, Change: outcome.Change{Subject: entryOf(role) + note, Action: "deleted"},
-		Do: func(ctx context.Context) error {
-			_, err := i.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &principal})
-			return wrap(ignore(err, notFound), "access entry %s: delete", principal)
-		},
-	})
+func (i *Step) deleteEntry(ctx context.Context, p *plan.Plan, principal string) error {
+	_, err := i.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &principal})
+	return wrap(ignore(err, notFound), "access entry %s: delete", principal)
 }
 
 // removeEntry deletes the access entry of a role of nodes if Sawhorse made it.
 func (i *Step) removeEntry(ctx context.Context, p *plan.Plan, role string, w *resource.Writer) error {
-	live, err := i.describeEntry(ctx, p, plan.RoleARN(p.Cluster, role))
-	if err == nil && live == nil && !p.Cluster.Gone && w.Created(entryOf(role)) {
-		return resource.NotShown(poll, entryOf(role))
-	}
-	if err != nil || live == nil || w.Deleted(entryOf(role)) || !ours(p, live.Tags) {
+	principal := plan.RoleARN(p.Cluster, role)
+	live, _, err := i.describeEntry(ctx, p, role, principal)
+	if err != nil || !live.Found && p.Cluster.Gone {
 		return err
 	}
-	return i.deleteEntry(ctx, p, role, "", w)
+	return w.Delete(ctx, live, resource.Removal{
+		Wait: poll, Do: func(ctx context.Context) error { return i.deleteEntry(ctx, p, principal) },
+	})
 }
 
-// association returns the Pod Identity association of Karpenter's service account; nil if there is none.
-func (i *Step) association(ctx context.Context, p *plan.Plan) (*types.PodIdentityAssociation, error) {
+// association names the Pod Identity association of Karpenter's service account.
+const association = "pod identity association of service account " + ownership.Namespace + "/" + ownership.ServiceAccount
+
+// describeAssociation returns the association, an empty one if there is none.
+func (i *Step) describeAssociation(ctx context.Context, p *plan.Plan) (resource.Live, *types.PodIdentityAssociation, error) {
+	none := resource.Live{Name: association}
 	out, err := i.EKS.ListPodIdentityAssociations(ctx, &eks.ListPodIdentityAssociationsInput{
 		ClusterName: &p.Cluster.Name, Namespace: new(ownership.Namespace), ServiceAccount: new(ownership.ServiceAccount),
 	})
-	if notFound(err) && p.Cluster.Gone {
-		return nil, nil
+	if err != nil && !(notFound(err) && p.Cluster.Gone) {
+		return none, nil, fmt.Errorf("pod identity associations of cluster %s: list: %w", p.Cluster.Name, err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("pod identity associations of cluster %s: list: %w", p.Cluster.Name, err)
+	if err != nil || len(out.Associations) == 0 {
+		return none, &types.PodIdentityAssociation{}, nil
 	}
-	if len(out.Associations) == 0 {
-		return nil, nil
-	}
+	id := out.Associations[0].AssociationId
 	live, err := i.EKS.DescribePodIdentityAssociation(ctx, &eks.DescribePodIdentityAssociationInput{
-		ClusterName: &p.Cluster.Name, AssociationId: out.Associations[0].AssociationId,
+		ClusterName: &p.Cluster.Name, AssociationId: id,
 	})
 	if notFound(err) {
-		return nil, nil
+		return none, &types.PodIdentityAssociation{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("pod identity association %s: describe: %w", *out.Associations[0].AssociationId, err)
+		return none, nil, fmt.Errorf("pod identity association %s: describe: %w", *id, err)
 	}
-	return live.Association, nil
+	return resource.Live{Name: association, Found: true, Owned: ours(p, live.Association.Tags)}, live.Association, nil
 }
-
-// association of the controller's service account, in the record of what was written.
-const association = "pod identity association of service account " + ownership.Namespace + "/" + ownership.ServiceAccount
 
 // associate gives the controller its credentials through EKS Pod Identity, and returns when the association was created
 // or last changed.
 func (i *Step) associate(ctx context.Context, p *plan.Plan, role *iamtypes.Role, w *resource.Writer) (*time.Time, error) {
-	live, err := i.association(ctx, p)
+	found, live, err := i.describeAssociation(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	if live == nil || w.Deleted(association) {
-		return new(i.Now()), w.Write(ctx, resource.Write{
-			Aspect: association, Value: there, Change: outcome.Change{Subject: association, Action: "created"},
-			Parts: map[string]string{"/role": *role.Arn, "/tags": resource.Hash(p.Infrastructure.Tags)},
-			Do:    func(ctx context.Context) error { return i.createAssociation(ctx, p, role) },
-		})
-	}
-	if !ours(p, live.Tags) {
-		return nil, outcome.Reject("karpenter_enabled", "cluster %s has a Pod Identity association for service account %s/%s that "+
+	id, changed := aws.ToString(live.AssociationId), cmp.Or(live.ModifiedAt, live.CreatedAt)
+	err = w.Ensure(ctx, found, resource.Wanted{
+		Unowned: outcome.Reject("karpenter_enabled", "cluster %s has a Pod Identity association for service account %s/%s that "+
 			"Sawhorse did not make; delete it with `aws eks delete-pod-identity-association --cluster-name %s --association-id %s`",
-			p.Cluster.Name, ownership.Namespace, ownership.ServiceAccount, p.Cluster.Name, *live.AssociationId)
-	}
-	err = w.Write(ctx, resource.Write{
-		Aspect: association + "/role", Read: aws.ToString(live.RoleArn), Value: *role.Arn,
-		Change: outcome.Change{Subject: association, Action: "repaired"},
-		Do: func(ctx context.Context) error {
-			live.ModifiedAt = new(i.Now())
-			_, err := i.EKS.UpdatePodIdentityAssociation(ctx, &eks.UpdatePodIdentityAssociationInput{
-				ClusterName: &p.Cluster.Name, AssociationId: live.AssociationId, RoleArn: role.Arn,
-			})
-			return wrap(i.unknownToEKS(role, err), "pod identity association %s: update", *live.AssociationId)
-		},
+			p.Cluster.Name, ownership.Namespace, ownership.ServiceAccount, p.Cluster.Name, id),
+		Create: func(ctx context.Context) error { changed = new(i.Now()); return i.createAssociation(ctx, p, role) },
+		Parts: []resource.Write{{
+			Aspect: "/role", Read: aws.ToString(live.RoleArn), Value: *role.Arn, Change: outcome.Change{Action: "repaired"},
+			Do: func(ctx context.Context) error {
+				changed = new(i.Now())
+				_, err := i.EKS.UpdatePodIdentityAssociation(ctx, &eks.UpdatePodIdentityAssociationInput{
+					ClusterName: &p.Cluster.Name, AssociationId: &id, RoleArn: role.Arn,
+				})
+				return wrap(i.unknownToEKS(role, err), "pod identity association %s: update", id)
+			},
+		}, i.tagsEKS(p, association, live.AssociationArn, live.Tags)},
 	})
-	if err != nil {
-		return nil, err
-	}
-	return cmp.Or(live.ModifiedAt, live.CreatedAt), i.tagEKS(ctx, p, live.AssociationArn, live.Tags, association, w)
+	return changed, err
 }
 
 func (i *Step) createAssociation(ctx context.Context, p *plan.Plan, role *iamtypes.Role) error {
@@ -211,19 +193,14 @@ func (i *Step) createAssociation(ctx context.Context, p *plan.Plan, role *iamtyp
 
 // dissociate deletes the association if Sawhorse made it.
 func (i *Step) dissociate(ctx context.Context, p *plan.Plan, w *resource.Writer) error {
-	live, err := i.association(ctx, p)
-	if err == nil && live == nil && !p.Cluster.Gone && w.Created(association) {
-		return resource.NotShown(poll, association)
-	}
-	if err != nil || live == nil || w.Deleted(association) || !ours(p, live.Tags) {
+	found, live, err := i.describeAssociation(ctx, p)
+	if err != nil || !found.Found && p.Cluster.Gone {
 		return err
 	}
-	return w.Write(ctx, resource.Write{
-		Aspect: association, Read: there, Change: outcome.Change{Subject: association, Action: "deleted"},
-		Do: func(ctx context.Context) error {
-			_, err := i.EKS.DeletePodIdentityAssociation(ctx, &eks.DeletePodIdentityAssociationInput{ClusterName: &p.Cluster.Name,
-				AssociationId: live.AssociationId})
-			return wrap(ignore(err, notFound), "pod identity association %s: delete", *live.AssociationId)
-		},
-	})
+	return w.Delete(ctx, found, resource.Removal{Wait: poll, Do: func(ctx context.Context) error {
+		_, err := i.EKS.DeletePodIdentityAssociation(ctx, &eks.DeletePodIdentityAssociationInput{
+			ClusterName: &p.Cluster.Name, AssociationId: live.AssociationId,
+		})
+		return wrap(ignore(err, notFound), "pod identity association %s: delete", *live.AssociationId)
+	}})
 }

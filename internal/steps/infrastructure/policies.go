@@ -39,7 +39,7 @@ func (i *Step) inline(ctx context.Context, wanted wantedRole, w *resource.Writer
 			continue
 		}
 		err := w.Write(ctx, resource.Write{
-			Aspect: path + name, Read: there,
+			Aspect: path + name, Read: resource.There,
 			Change: outcome.Change{Subject: "policy " + name + " of role " + wanted.Name, Action: "deleted"},
 			Do: func(ctx context.Context) error {
 				_, err := i.IAM.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: &wanted.Name, PolicyName: &name})
@@ -90,7 +90,7 @@ func (i *Step) attach(ctx context.Context, wanted wantedRole, w *resource.Writer
 	path := aspect(wanted.Name) + "/attached/"
 	for _, arn := range wanted.Attached {
 		err := w.Write(ctx, resource.Write{
-			Aspect: path + arn, Read: resource.Read(slices.Contains(live, arn), there), Value: there,
+			Aspect: path + arn, Read: resource.Read(slices.Contains(live, arn), resource.There), Value: resource.There,
 			Change: outcome.Change{Subject: "role " + wanted.Name, Action: "attached " + arn},
 			Do: func(ctx context.Context) error {
 				_, err := i.IAM.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: &wanted.Name, PolicyArn: &arn})
@@ -106,7 +106,7 @@ func (i *Step) attach(ctx context.Context, wanted wantedRole, w *resource.Writer
 			continue
 		}
 		err := w.Write(ctx, resource.Write{
-			Aspect: path + arn, Read: there, Change: outcome.Change{Subject: "role " + wanted.Name, Action: "detached " + arn},
+			Aspect: path + arn, Read: resource.There, Change: outcome.Change{Subject: "role " + wanted.Name, Action: "detached " + arn},
 			Do: func(ctx context.Context) error {
 				_, err := i.IAM.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: &wanted.Name, PolicyArn: &arn})
 				return wrap(ignore(err, noSuchPolicy), "role %s: detach %s", wanted.Name, arn)

@@ -48,35 +48,36 @@ func (i *Step) find(ctx context.Context, p *plan.Plan, name string) (*types.Role
 // role creates or repairs one role and returns it.
 func (i *Step) role(ctx context.Context, p *plan.Plan, wanted wantedRole, w *resource.Writer) (*types.Role, error) {
 	live, owned, err := i.find(ctx, p, wanted.Name)
+	switch {
+	case err != nil:
+	case owned && w.Deleted(aspect(wanted.Name)):
+		err = outcome.NotYet(poll, "IAM still returns role %s, which was deleted less than three minutes ago", wanted.Name)
+	case owned:
+		err = i.refuseDeleted(ctx, p, live)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if live != nil && !owned {
-		return nil, outcome.Reject("rack", "IAM role %s exists and was not made by Sawhorse for this rack and cluster "+
-			"(IAM has no regions: a rack of the same name in another region collides); delete it, or use another rack name", wanted.Name)
+	err = w.Ensure(ctx, liveRole(wanted.Name, live, owned), resource.Wanted{
+		Unowned: outcome.Reject("rack", "IAM role %s exists and was not made by Sawhorse for this rack and cluster "+
+			"(IAM has no regions: a rack of the same name in another region collides); delete it, or use another rack name", wanted.Name),
+		Create: func(ctx context.Context) (err error) { live, err = i.createRole(ctx, p, wanted); return err },
+		Parts:  i.roleParts(p, cmp.Or(live, &types.Role{}), wanted),
+	})
+	if err == nil {
+		err = i.inline(ctx, wanted, w)
 	}
-	switch {
-	case live == nil:
-		if live, err = i.createRole(ctx, p, wanted, w); err != nil {
-			return nil, err
-		}
-	case w.Deleted(aspect(wanted.Name)):
-		return nil, outcome.NotYet(poll, "IAM still returns role %s, which was deleted less than three minutes ago", wanted.Name)
-	default:
-		if err := i.refuseDeleted(ctx, p, live); err != nil {
-			return nil, err
-		}
-		if err := i.repairRole(ctx, p, live, wanted, w); err != nil {
-			return nil, i.tooEarly(live, err)
-		}
+	if err == nil {
+		err = i.attach(ctx, wanted, w)
 	}
-	if err := i.inline(ctx, wanted, w); err != nil {
-		return nil, i.tooEarly(live, err)
-	}
-	if err := i.attach(ctx, wanted, w); err != nil {
-		return nil, i.tooEarly(live, err)
-	}
-	return live, nil
+	return live, i.tooEarly(live, err)
+}
+
+// aspect names a role in the record of what was written.
+func aspect(role string) string { return "role " + role }
+
+func liveRole(name string, live *types.Role, owned bool) resource.Live {
+	return resource.Live{Name: aspect(name), Found: live != nil, Owned: owned}
 }
 
 // refuseDeleted returns a wait if a role is one that Sawhorse tried to delete less than a minute ago, though no answer said that it
@@ -96,25 +97,25 @@ func noted(at time.Time, live *types.Role) bool {
 
 // tooEarly turns the error of a call about a new role into a wait. IAM's replicas lag: one that does not know the role
 // answers NoSuchEntity, or checks rights for a role without a path, which this function does not have, and answers
-// AccessDenied. An error about a missing policy is returned as it is.
+// AccessDenied. An error about a missing policy is returned as it is, and so is that of a creation: there is no role then.
 func (i *Step) tooEarly(role *types.Role, err error) error {
 	denied := outcome.Code(err) == "AccessDenied"
-	if !noSuchRole(err) && !denied || !outcome.Young(role.CreateDate, i.Now()) {
+	if role == nil || !noSuchRole(err) && !denied || !outcome.Young(role.CreateDate, i.Now()) {
 		return err
 	}
 	return outcome.NotYet(poll, "IAM does not know role %s everywhere yet: it was made less than a minute ago", *role.RoleName)
 }
 
-// repairRole corrects the permissions boundary, the trust policy and the tags of a role of ours. The boundary comes
-// first: without it this function may not write the role's policies. The boundary's ARN changes when the stack is
-// removed and deployed again.
-func (i *Step) repairRole(ctx context.Context, p *plan.Plan, live *types.Role, wanted wantedRole, w *resource.Writer) error {
+// roleParts returns the permissions boundary, the trust policy and the tags of a role. The boundary comes first: without it
+// this function may not write the role's policies. The boundary's ARN changes when the stack is removed and deployed again.
+func (i *Step) roleParts(p *plan.Plan, live *types.Role, wanted wantedRole) []resource.Write {
 	boundary := ""
 	if b := live.PermissionsBoundary; b != nil && b.PermissionsBoundaryArn != nil {
 		boundary = *b.PermissionsBoundaryArn
 	}
-	err := w.Write(ctx, resource.Write{
-		Aspect: aspect(wanted.Name) + "/boundary", Read: boundary, Value: wanted.boundary,
+	trust := resource.Hash(wanted.Trust)
+	return []resource.Write{{
+		Aspect: "/boundary", Read: boundary, Value: wanted.boundary,
 		Change: outcome.Change{Subject: "permissions boundary of role " + wanted.Name, Action: "repaired"},
 		Do: func(ctx context.Context) error {
 			_, err := i.IAM.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{
@@ -122,79 +123,51 @@ func (i *Step) repairRole(ctx context.Context, p *plan.Plan, live *types.Role, w
 			})
 			return wrap(err, "role %s: put permissions boundary", wanted.Name)
 		},
-	})
-	if err != nil {
-		return err
-	}
-	trust := resource.Hash(wanted.Trust)
-	err = w.Write(ctx, resource.Write{
-		Aspect: aspect(wanted.Name) + "/trust", Read: resource.Read(samePolicy(live.AssumeRolePolicyDocument, wanted.Trust), trust),
-		Value: trust, Change: outcome.Change{Subject: "trust of role " + wanted.Name, Action: "repaired"},
+	}, {
+		Aspect: "/trust", Read: resource.Read(samePolicy(live.AssumeRolePolicyDocument, wanted.Trust), trust), Value: trust,
+		Change: outcome.Change{Subject: "trust of role " + wanted.Name, Action: "repaired"},
 		Do: func(ctx context.Context) error {
 			_, err := i.IAM.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
 				RoleName: &wanted.Name, PolicyDocument: new(wanted.Trust.JSON()),
 			})
 			return wrap(err, "role %s: update trust", wanted.Name)
 		},
-	})
-	if err != nil {
-		return err
-	}
-	return i.tagRole(ctx, p, live, w)
+	}, resource.Tags(roleTags(live), p.Infrastructure.Tags, func(ctx context.Context) error {
+		_, err := i.IAM.TagRole(ctx, &iam.TagRoleInput{RoleName: &wanted.Name, Tags: iamTags(p.Infrastructure.Tags)})
+		return wrap(err, "role %s: tag", wanted.Name)
+	})}
 }
 
-// aspect names a role in the record of what was written.
-func aspect(role string) string { return "role " + role }
-
-// there is the value of that aspect while the role exists.
-const there = "there"
-
-func (i *Step) createRole(ctx context.Context, p *plan.Plan, wanted wantedRole, w *resource.Writer) (live *types.Role, err error) {
-	err = w.Write(ctx, resource.Write{
-		Aspect: aspect(wanted.Name), Value: there, Change: outcome.Change{Subject: "role " + wanted.Name, Action: "created"},
-		Parts: map[string]string{
-			"/boundary": wanted.boundary, "/trust": resource.Hash(wanted.Trust), "/tags": resource.Hash(p.Infrastructure.Tags),
-		},
-		Do: func(ctx context.Context) error {
-			out, err := i.IAM.CreateRole(ctx, &iam.CreateRoleInput{
-				RoleName: &wanted.Name, Path: new(ownership.IAMPath), Description: &wanted.Description,
-				AssumeRolePolicyDocument: new(wanted.Trust.JSON()), PermissionsBoundary: &wanted.boundary, Tags: iamTags(p.Infrastructure.Tags),
-			})
-			if errors.As(err, new(*types.EntityAlreadyExistsException)) {
-				// An earlier call created it, and the read came from a replica that does not know it yet.
-				return outcome.NotYet(poll, "IAM does not know role %s everywhere yet: it exists and is not found", wanted.Name)
-			}
-			if err != nil {
-				return fmt.Errorf("role %s: create: %w", wanted.Name, err)
-			}
-			live = out.Role
-			return nil
-		},
+func (i *Step) createRole(ctx context.Context, p *plan.Plan, wanted wantedRole) (*types.Role, error) {
+	out, err := i.IAM.CreateRole(ctx, &iam.CreateRoleInput{
+		RoleName: &wanted.Name, Path: new(ownership.IAMPath), Description: &wanted.Description,
+		AssumeRolePolicyDocument: new(wanted.Trust.JSON()), PermissionsBoundary: &wanted.boundary, Tags: iamTags(p.Infrastructure.Tags),
 	})
-	return live, err
+	if errors.As(err, new(*types.EntityAlreadyExistsException)) {
+		// An earlier call created it, and the read came from a replica that does not know it yet.
+		return nil, outcome.NotYet(poll, "IAM does not know role %s everywhere yet: it exists and is not found", wanted.Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("role %s: create: %w", wanted.Name, err)
+	}
+	return out.Role, nil
 }
 
 // removeRole deletes a role of ours with its policies. It waits while an instance profile holds the role: Karpenter
 // deletes its profiles with the EC2NodeClass, and IAM may lag behind.
 func (i *Step) removeRole(ctx context.Context, p *plan.Plan, name string, w *resource.Writer) error {
 	live, owned, err := i.find(ctx, p, name)
-	if err == nil && live == nil && w.Created(aspect(name)) {
-		return resource.NotShown(poll, "role "+name)
-	}
-	if err != nil || !owned || w.Deleted(aspect(name)) {
-		return err
-	}
-	reported := w.Changes
-	err = i.removePolicies(ctx, name, w)
-	w.Changes = reported // a removal reports only the role
 	if err != nil {
-		return i.tooEarly(live, i.tooLate(ctx, p, live, err))
-	}
-	if err := i.noteDeletion(ctx, p, live); err != nil {
 		return err
 	}
-	return w.Write(ctx, resource.Write{
-		Aspect: aspect(name), Read: there, Change: outcome.Change{Subject: "role " + name, Action: "deleted"},
+	return w.Delete(ctx, liveRole(name, live, owned), resource.Removal{
+		Wait: poll,
+		First: func(ctx context.Context) error {
+			if err := i.removePolicies(ctx, name, w); err != nil {
+				return i.tooEarly(live, i.tooLate(ctx, p, live, err))
+			}
+			return i.noteDeletion(ctx, p, live)
+		},
 		Do: func(ctx context.Context) error { return i.deleteRole(ctx, p, live) },
 	})
 }
