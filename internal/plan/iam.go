@@ -123,7 +123,13 @@ func (b *builder) infrastructure() {
 		b.problem("rack", "%s exists and was not made by Sawhorse for this rack and cluster; names in IAM are shared by all regions of an "+
 			"account, so a rack of the same name in another region collides too; delete it, or use another rack name", unmanaged)
 	}
-	if !b.plan.Infrastructure.PodIdentity && !b.facts.OIDCProvider && !b.facts.Offline {
+	switch lost := !b.plan.Infrastructure.PodIdentity && !b.facts.OIDCProvider && !b.facts.Offline; {
+	case lost && b.facts.Records.Credentials == "irsa":
+		b.problem("karpenter_enabled",
+			"IAM has no OIDC provider for cluster %s any more, so Karpenter gets no credentials, and the choice of IRSA is kept; "+
+				"run `aws iam create-open-id-connect-provider --url %s --client-id-list %s`", b.config.ClusterName, b.plan.Cluster.OIDCIssuer,
+			ownership.OIDCClient)
+	case lost:
 		b.problem("karpenter_enabled",
 			"cluster %s has neither the add-on %s nor an IAM OIDC provider, so Karpenter could get no credentials; "+
 				"run `aws eks create-addon --cluster-name %s --addon-name %s`, or create the provider for %s", b.config.ClusterName,

@@ -35,6 +35,17 @@ func TestControllerPoliciesAreTheCatalogues(t *testing.T) {
 	}
 }
 
+// A rack that has chosen IRSA stays with it, so the add-on would not help it.
+func TestALostOIDCProviderIsCreatedAgain(t *testing.T) {
+	f := facts()
+	f.OIDCProvider, f.Records = false, plan.Records{Goal: plan.GoalKarpenter, WasOn: true, Credentials: "irsa"}
+	got := build(t, on, f).Problems
+	if len(got) != 1 || strings.Contains(got[0].Message, "create-addon") || !strings.Contains(got[0].Message,
+		"`aws iam create-open-id-connect-provider --url https://oidc.eks.eu-central-1.amazonaws.com/id/ABC --client-id-list sts.amazonaws.com`") {
+		t.Errorf("%v", got)
+	}
+}
+
 // A service account of this cluster, and no other, may assume the controller's role.
 func TestTrustPolicies(t *testing.T) {
 	const issuer = "oidc.eks.eu-central-1.amazonaws.com/id/ABC"
