@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/spf13/cobra"
@@ -78,7 +79,7 @@ func examine(ctx context.Context, rack, kubernetes string) (doctor.Report, error
 	observed := observe.Look(ctx, rack, paths(), observe.Clients{
 		Parameters: ssm.NewFromConfig(aws, func(o *ssm.Options) { o.RetryMaxAttempts = patientAttempts }), STS: sts.NewFromConfig(aws),
 		EKS: clusters, EC2: ec2.NewFromConfig(aws),
-		IAM: iam.NewFromConfig(aws), KMS: kms.NewFromConfig(aws), Quotas: servicequotas.NewFromConfig(aws), Rules: eventbridge.NewFromConfig(aws),
+		IAM: iam.NewFromConfig(aws), KMS: kms.NewFromConfig(aws), SQS: sqs.NewFromConfig(aws), Quotas: servicequotas.NewFromConfig(aws), Rules: eventbridge.NewFromConfig(aws),
 		Dial: k8s.Dial(aws, clusters),
 	})
 	observed.Kubernetes = kubernetes

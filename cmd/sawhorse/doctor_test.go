@@ -41,7 +41,7 @@ func TestDoctor(t *testing.T) {
 	env := emptyAccount(t)
 	got := inCloud(t, env, "doctor", "prod").ends(t, 1)
 	for _, want := range []string{
-		"fails    cluster: there is no EKS cluster \"prod\" in this account and region\n   why   ",
+		"fails    parameters: cluster_name: there is no EKS cluster \"prod\" in this account and region; create it",
 		"info     parameters: rack prod has no parameters yet",
 		"         $ sawhorse register prod\n",
 		"budgets, single-replicas, bare-pods, do-not-disrupt: there is no EKS cluster",
@@ -57,7 +57,7 @@ func TestDoctor(t *testing.T) {
 		t.Errorf("with --kubernetes: %s\nwithout: %s", asked, got.stdout)
 	}
 	report := decoded[doctor.Report](t, inCloud(t, env, "doctor", "-o", "json", "prod").ends(t, 1).stdout)
-	if report.Rack != "prod" || report.Findings[0].Check != "cluster" || report.Count(doctor.Unknown) < 15 {
+	if report.Rack != "prod" || report.Findings[0].Check != "parameters" || report.Count(doctor.Unknown) < 15 {
 		t.Errorf("%+v", report)
 	}
 }

@@ -208,7 +208,7 @@ func (in input) applied() applied {
 
 func (in input) facts(records plan.Records) plan.Facts {
 	facts := in.Observed
-	facts.Offline, facts.Deployment.RequireClusterTag = true, true
+	facts.Offline, facts.Deployment = true, plan.Deployment{RequireClusterTag: true, Unknown: true}
 	if in.Previous != nil {
 		records.ClusterLock, records.Credentials = facts.Records.ClusterLock, facts.Records.Credentials
 		facts.Records = records

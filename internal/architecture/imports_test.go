@@ -33,10 +33,9 @@ var mayImport = map[string][]string{
 		"internal/canonical", "internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/resource",
 	},
 	"internal/register": {"internal/outcome", "internal/ownership", "internal/params", "internal/store"},
-	"internal/doctor":   {"internal/ownership", "internal/params", "internal/plan", "internal/validation"},
+	"internal/doctor":   {"internal/ownership", "internal/params", "internal/plan", "internal/plan/nodes", "internal/validation"},
 	"internal/doctor/observe": {
-		"internal/doctor", "internal/k8s", "internal/observe", "internal/outcome", "internal/ownership", "internal/params",
-		"internal/plan", "internal/store",
+		"internal/doctor", "internal/k8s", "internal/observe", "internal/outcome", "internal/ownership", "internal/plan", "internal/store",
 	},
 
 	// The steps.

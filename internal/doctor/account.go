@@ -3,7 +3,6 @@ package doctor
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -23,8 +22,8 @@ func vcpuQuota(o *Observed, found *findings) {
 	}{{OnDemandVCPU, "on-demand"}, {SpotVCPU, "spot"}} {
 		limit := 0
 		for _, p := range o.pools() {
-			if slices.Contains(p.CapacityTypes, q.kind) {
-				limit += p.CPULimit
+			if p.launches(q.kind) {
+				limit += p.vCPU()
 			}
 		}
 		used, ours := 0, 0
@@ -33,7 +32,7 @@ func vcpuQuota(o *Observed, found *findings) {
 				continue
 			}
 			used += i.VCPU
-			if i.Tags[ownership.TagEKSCluster] == o.Cluster.Name && i.Tags[ownership.LabelPool] != "" {
+			if i.Tags[ownership.TagEKSCluster] == o.Facts.Cluster.Name && i.Tags[ownership.LabelPool] != "" {
 				ours += i.VCPU
 			}
 		}
@@ -105,8 +104,8 @@ func ruleQuota(o *Observed, found *findings) {
 func spotRole(o *Observed, found *findings) {
 	var asked []string
 	for _, p := range o.pools() {
-		if slices.Contains(p.CapacityTypes, "spot") {
-			asked = append(asked, p.Name)
+		if p.launches("spot") {
+			asked = append(asked, p.name)
 		}
 	}
 	if !o.SpotRole && len(asked) > 0 {

@@ -8,8 +8,8 @@ import (
 // checks are all checks, in the order of the documentation.
 var checks = []check{
 	{
-		"parameters", "the rack's parameters, validated as a pass does",
-		"A pass refuses parameters with a problem, and changes nothing.",
+		asPass, "what a pass says of the rack's parameters, cluster, node groups, network and credentials",
+		"A pass with a problem changes nothing, and warnings say what may not be meant.",
 		[]Source{Parameters}, parameters,
 	},
 	{
@@ -18,34 +18,14 @@ var checks = []check{
 		[]Source{AllParameters}, parameterQuota,
 	},
 	{
-		"cluster", "that the cluster exists and is active",
-		"Without it there is nothing to do.",
-		nil, cluster,
-	},
-	{
-		"cluster-tag", "the tag by which the cluster's owner lets the rack in",
-		"A pass refuses a cluster that nobody let the rack into, and changes nothing.",
-		[]Source{TheCluster, Rules}, clusterTag,
-	},
-	{
-		"auto-mode", "EKS Auto Mode",
-		"Auto Mode brings a Karpenter of its own; two of them fight over the same pods.",
-		[]Source{TheCluster}, autoMode,
-	},
-	{
-		"kubernetes-version", "the cluster's Kubernetes version",
-		"Karpenter is tested with the versions that it lists, and finds no images for others.",
-		[]Source{Parameters, TheCluster, Rules, Deployments}, kubernetesVersion,
-	},
-	{
 		upgrade, "with `--kubernetes VERSION`: whether Karpenter's version, AMIs, node groups and nodes are fit for that Kubernetes",
 		"EKS never goes back to an earlier version: what does not fit is found before the upgrade.",
-		[]Source{Parameters, TheCluster, NodeGroups, Nodes, Rules, Deployments}, kubernetesUpgrade,
+		[]Source{Parameters, TheCluster, Facts, Nodes, Rules, Deployments}, kubernetesUpgrade,
 	},
 	{
-		"credentials", "the Pod Identity agent, the service account's association, the OIDC provider",
+		"credentials", "the Pod Identity agent, where the service account has an association",
 		"Without credentials Karpenter's controller can launch nothing and end nothing.",
-		[]Source{TheCluster, AddOns, Associations, Provider, Rules}, credentials,
+		[]Source{TheCluster, AddOns, Associations, Rules}, credentials,
 	},
 	{
 		"cni", "where the VPC CNI gets its rights",
@@ -67,12 +47,12 @@ var checks = []check{
 	{
 		"subnets", "free addresses of the subnets for nodes",
 		"Each node takes an address for itself and more for its pods; a launch into a full subnet fails.",
-		[]Source{Parameters, TheCluster, NodeGroups, Subnets}, subnets,
+		[]Source{Parameters, TheCluster, Facts, Addresses}, subnets,
 	},
 	{
-		"discovery", "the discovery tag on subnets and security groups",
-		"Karpenter launches only where the tag is, and where two clusters share it their nodes mix.",
-		[]Source{Parameters, TheCluster, NodeGroups, Subnets, SecurityGroups}, discovery,
+		"discovery", "subnets and security groups without the discovery tag",
+		"Karpenter launches only where the tag is.",
+		[]Source{Parameters, TheCluster, Facts, Rules}, discovery,
 	},
 	{
 		"vcpu-quota", "EC2's vCPU quotas against the pools' limits",
@@ -107,15 +87,14 @@ var checks = []check{
 		[]Source{Parameters, TheCluster, Keys}, encryption,
 	},
 	{
-		"metadata", "the hop limit of instance metadata",
+		"metadata", "the hop limit of instance metadata of present nodes",
 		"At 1, pods cannot take credentials, region or VPC from the node's metadata; above 1, every pod can act as the node.",
 		[]Source{Parameters, TheCluster, Instances}, metadata,
 	},
 	{
-		"tolerations", "taints of the pools and of the system node groups, and what tolerates them",
-		"A node without its network, storage or log agent is of no use; " +
-			"a controller that tolerates the taints of no system node group never starts.",
-		[]Source{Parameters, TheCluster, NodeGroups, DaemonSets}, tolerations,
+		"tolerations", "taints of the pools, and the DaemonSets that tolerate them",
+		"A node without its network, storage or log agent is of no use.",
+		[]Source{Parameters, TheCluster, DaemonSets}, tolerations,
 	},
 	{
 		"dns", "where CoreDNS runs, and Karpenter's DNS policy",
@@ -171,11 +150,8 @@ func Markdown() string {
 	out.WriteString("\n| check | looks at | why | reads |\n|---|---|---|---|\n")
 	for _, c := range checks {
 		var needs []string
-		for _, s := range c.needs {
+		for _, s := range c.reads() {
 			needs = append(needs, string(s))
-		}
-		if len(needs) == 0 {
-			needs = []string{string(TheCluster)}
 		}
 		fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", c.name, c.looks, c.why, strings.Join(needs, ", "))
 	}

@@ -23,10 +23,10 @@ func cni(o *Observed, found *findings) {
 				o.CNI.Pods),
 			"Create them again; a pod gets credentials only when it is admitted. "+then, restart)
 	default:
-		name := o.Cluster.Name + "-" + ownership.CNI
+		name := o.Facts.Cluster.Name + "-" + ownership.CNI
 		var commands []string
 		if o.addOn(agent) == nil {
-			commands = append(commands, fmt.Sprintf("aws eks create-addon --cluster-name %s --addon-name %s", o.Cluster.Name, agent))
+			commands = append(commands, fmt.Sprintf("aws eks create-addon --cluster-name %s --addon-name %s", o.Facts.Cluster.Name, agent))
 		}
 		found.add(Info,
 			"the VPC CNI has no role of its own, so the rack's node roles have AmazonEKS_CNI_Policy, as those of EKS's own node groups do",
@@ -34,7 +34,7 @@ func cni(o *Observed, found *findings) {
 			append(commands,
 				fmt.Sprintf("aws iam create-role --role-name %s --assume-role-policy-document '%s'", name, trustPods),
 				fmt.Sprintf("aws iam attach-role-policy --role-name %s --policy-arn arn:%s:iam::aws:policy/AmazonEKS_CNI_Policy", name,
-					o.Cluster.Partition),
+					o.Facts.Cluster.Partition),
 				o.associate(name), restart)...)
 	}
 }
@@ -42,11 +42,11 @@ func cni(o *Observed, found *findings) {
 // associate returns the command that gives the VPC CNI a role by EKS Pod Identity. For a managed add-on, EKS manages the
 // association with the add-on (EKS user guide, "IAM roles for Amazon EKS add-ons").
 func (o *Observed) associate(role string) string {
-	arn := fmt.Sprintf("arn:%s:iam::%s:role/%s", o.Cluster.Partition, o.Cluster.Account, role)
+	arn := fmt.Sprintf("arn:%s:iam::%s:role/%s", o.Facts.Cluster.Partition, o.Facts.Cluster.Account, role)
 	if o.addOn("vpc-cni") != nil {
 		return fmt.Sprintf("aws eks update-addon --cluster-name %s --addon-name vpc-cni --pod-identity-associations serviceAccount=%s,roleArn=%s",
-			o.Cluster.Name, ownership.CNI, arn)
+			o.Facts.Cluster.Name, ownership.CNI, arn)
 	}
 	return fmt.Sprintf("aws eks create-pod-identity-association --cluster-name %s --namespace %s --service-account %s --role-arn %s",
-		o.Cluster.Name, ownership.Namespace, ownership.CNI, arn)
+		o.Facts.Cluster.Name, ownership.Namespace, ownership.CNI, arn)
 }

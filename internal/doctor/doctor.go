@@ -1,9 +1,11 @@
 // Package doctor evaluates what was observed of a rack's cluster and account. It reports what would keep Karpenter from
-// working, now or later, why that matters and what to do about it. It makes no calls: package observe does.
+// working, now or later, why that matters and what to do about it. What a pass would say, it asks the plan; its own checks are
+// about the rest. It makes no calls: package observe does.
 package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -94,6 +96,21 @@ type check struct {
 	needs []Source
 	// validate adds what it finds.
 	validate func(*Observed, *findings)
+}
+
+// asPass is the name of the check that asks the plan. It is made with what could be read, so that a bad value is found
+// without a cluster too.
+const asPass = "parameters"
+
+// ofPass are the sources of a pass, besides the parameters.
+var ofPass = []Source{Rules, TheCluster, Associations, Facts, Deployments}
+
+// reads returns what the check reads.
+func (c check) reads() []Source {
+	if c.name == asPass {
+		return slices.Concat(c.needs, ofPass)
+	}
+	return c.needs
 }
 
 // make returns the check's findings. If a source that the check needs is missing, the only finding has the reason.

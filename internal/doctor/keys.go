@@ -25,7 +25,7 @@ var KeyActions = []string{
 
 func encryption(o *Observed, found *findings) {
 	principal := func(role string) string {
-		return fmt.Sprintf("arn:%s:iam::%s:%s", o.Cluster.Partition, o.Cluster.Account, role)
+		return fmt.Sprintf("arn:%s:iam::%s:%s", o.Facts.Cluster.Partition, o.Facts.Cluster.Account, role)
 	}
 	controller := principal("role" + ownership.IAMPath + ownership.ControllerRole(o.Rack))
 	if len(o.Bounded) > 0 {

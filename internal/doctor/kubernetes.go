@@ -30,18 +30,26 @@ func KubernetesMinor(text string) bool {
 // kubernetesUpgrade tells whether the rack is fit for another version of Kubernetes: Karpenter, the AMIs of its pools, and
 // the nodes that there are.
 func kubernetesUpgrade(o *Observed, found *findings) {
-	wanted, known := minorOf(o.Kubernetes)
-	if !known {
-		return
-	}
-	if running, is := minorOf(o.Cluster.Version); is && wanted > running+1 {
+	wanted, _ := minorOf(o.Kubernetes)
+	if running, is := minorOf(o.Facts.Cluster.Version); is && wanted > running+1 {
 		found.add(Info,
-			fmt.Sprintf("cluster %s runs Kubernetes %s, and EKS upgrades one minor version at a time", o.Cluster.Name, o.Cluster.Version),
+			fmt.Sprintf("cluster %s runs Kubernetes %s, and EKS upgrades one minor version at a time", o.Facts.Cluster.Name,
+				o.Facts.Cluster.Version),
 			fmt.Sprintf("Upgrade to 1.%d first, and examine the rack for each version on the way.", running+1))
 	}
-	karpenterFor(o, found)
+	now, then := o.facts(), o.facts()
+	then.Cluster = new(*then.Cluster)
+	then.Cluster.Version = o.Kubernetes
+	known := o.judge(now)
+	for _, v := range o.judge(then) {
+		if !slices.Contains(known, v) {
+			found.add(Fails, fmt.Sprintf("at Kubernetes %s a pass says %s", o.Kubernetes, v),
+				"Do what it says before the upgrade, or leave the cluster at its version.", v.commands()...)
+		}
+	}
+	runningFor(o, found)
 	imagesFor(o, wanted, found)
-	for _, group := range o.NodeGroups {
+	for _, group := range o.Facts.NodeGroups {
 		if strings.HasPrefix(group.AMIType, "AL2_") && wanted >= plan.WithoutAL2 {
 			found.add(Fails,
 				fmt.Sprintf("node group %s has AMIs of type %s, and AWS has none of Amazon Linux 2 for Kubernetes %s", group.Name, group.AMIType,
@@ -52,67 +60,51 @@ func kubernetesUpgrade(o *Observed, found *findings) {
 	kubeletsFor(o, wanted, found)
 }
 
-// karpenterFor tells whether the version of Karpenter, in force and chosen, lists the version of Kubernetes.
-func karpenterFor(o *Observed, found *findings) {
-	target := plan.Target(o.Config, plan.Facts{Records: o.records()})
-	running := o.records().InForce()
+// runningFor tells whether the version of Karpenter that runs lists the version of Kubernetes. A pass looks at the one that
+// it installs.
+func runningFor(o *Observed, found *findings) {
+	target, running := plan.Target(o.Config, o.facts()).Version, o.Records().InForce()
 	lists := plan.Listing(o.Kubernetes)
-	switch {
-	case len(lists) == 0:
-		found.add(Fails, "no version of Karpenter that Sawhorse has lists Kubernetes "+o.Kubernetes,
-			"Leave the cluster at its version until a version of Sawhorse brings a Karpenter that lists it.")
-	case !slices.Contains(lists, target.Version):
-		found.add(Fails, fmt.Sprintf("Karpenter %s lists Kubernetes %s, and not %s", target.Version, target.Kubernetes, o.Kubernetes),
-			fmt.Sprintf("Write karpenter_version %s before the upgrade; the pools are then checked with that version.", lists[0]))
-	case running != "" && running != target.Version && !slices.Contains(lists, running):
+	if running != "" && running != target && slices.Contains(lists, target) && !slices.Contains(lists, running) {
 		found.add(Fails, fmt.Sprintf("Karpenter %s runs, which does not list Kubernetes %s, and karpenter_version is %s",
-			running, o.Kubernetes, target.Version), "Wait until the rack runs the version that it asks for. If the status says that "+
+			running, o.Kubernetes, target), "Wait until the rack runs the version that it asks for. If the status says that "+
 			"Sawhorse took that version back, follow its advice first.", "sawhorse status "+o.Rack+" --wait")
 	}
 }
 
-// imagesFor tells whether the AMIs that karpenter_config selects for the workload pool exist for the version. Other pools
-// have al2023@latest, which AWS has for every version.
+// imagesFor tells whether the AMIs of the pools are for the version of Kubernetes. AWS has those of family@latest for each.
 func imagesFor(o *Observed, wanted int, found *findings) {
-	class := o.Config.Override.EC2NodeClass
-	family, _ := class["amiFamily"].(string)
-	terms, _ := class["amiSelectorTerms"].([]any)
-	al2 := strings.EqualFold(family, "AL2")
-	for i, each := range terms {
-		term, _ := each.(map[string]any)
-		at := fmt.Sprintf("karpenter_config ec2NodeClass.amiSelectorTerms[%d]", i)
-		alias, _ := term["alias"].(string)
-		name, version, pinned := strings.Cut(alias, "@")
-		parameter, _ := term["ssmParameter"].(string)
-		other, listed := kubernetesIn(parameter)
-		by := selector(term)
-		al2 = al2 || strings.EqualFold(name, "al2")
-		switch {
-		case pinned && version != "latest":
-			found.add(Warns, fmt.Sprintf("%s pins %s; AWS may have no AMI of that version for Kubernetes %s, and Karpenter "+
-				"then launches no nodes", at, alias, o.Kubernetes), "Look whether AWS has it, and write a version that it has for both.",
-				"aws ssm get-parameters-by-path --recursive --path "+publicImages(name, o.Kubernetes)+" --query 'Parameters[].Name' --output text")
-		case listed && other != wanted:
-			found.add(Warns, fmt.Sprintf("%s names the AMI of Kubernetes 1.%d: %s", at, other, parameter),
-				"Change it after the upgrade of the control plane; until then, new nodes have the older kubelet.")
-		case by != "ssmParameter" || parameter != "" && !listed:
-			found.add(Info, fmt.Sprintf("%s selects AMIs by %s, so only you know which Kubernetes they are for", at, by),
-				"Build or choose AMIs for Kubernetes "+o.Kubernetes+", and change the term after the upgrade of the control plane.")
+	for _, p := range o.pools() {
+		for i, term := range p.AMISelectorTerms {
+			at := fmt.Sprintf("amiSelectorTerms[%d] of EC2NodeClass %s", i, p.name)
+			name, version, pinned := strings.Cut(term.Alias, "@")
+			other, listed := kubernetesIn(term.SSMParameter)
+			by := term.selector()
+			switch {
+			case pinned && version != "latest":
+				found.add(Warns, fmt.Sprintf("%s pins %s; AWS may have no AMI of that version for Kubernetes %s, and Karpenter "+
+					"then launches no nodes", at, term.Alias, o.Kubernetes), "Look whether AWS has it, and write a version that it has for both.",
+					"aws ssm get-parameters-by-path --recursive --path "+publicImages(name, o.Kubernetes)+" --query 'Parameters[].Name' --output text")
+			case listed && other != wanted:
+				found.add(Warns, fmt.Sprintf("%s names the AMI of Kubernetes 1.%d: %s", at, other, term.SSMParameter),
+					"Change it after the upgrade of the control plane; until then, new nodes have the older kubelet.")
+			case by != "ssmParameter" || term.SSMParameter != "" && !listed:
+				found.add(Info, fmt.Sprintf("%s selects AMIs by %s, so only you know which Kubernetes they are for", at, by),
+					"Build or choose AMIs for Kubernetes "+o.Kubernetes+", and change the term after the upgrade of the control plane.")
+			}
 		}
-	}
-	if al2 && wanted >= plan.WithoutAL2 {
-		found.add(Fails, fmt.Sprintf("karpenter_config selects Amazon Linux 2, and AWS has no AMI of it for Kubernetes %s", o.Kubernetes),
-			`Write another family before the upgrade, for example "amiSelectorTerms":[{"alias":"al2023@latest"}]: Karpenter then replaces `+
-				`the nodes.`)
 	}
 }
 
-// selector returns the first field by which a term selects AMIs.
-func selector(term map[string]any) string {
-	for _, field := range []string{"id", "name", "tags"} {
-		if term[field] != nil {
-			return field
-		}
+// selector returns the field by which a term selects AMIs.
+func (t imageTerm) selector() string {
+	switch {
+	case t.ID != "":
+		return "id"
+	case t.Name != "":
+		return "name"
+	case len(t.Tags) > 0:
+		return "tags"
 	}
 	return "ssmParameter"
 }

@@ -81,7 +81,7 @@ var launchCauses = []launchCause{
 	{
 		[]string{"NodeNotFound", "MultipleNodesFound"}, Fails,
 		"the instance runs, but its node has not registered with the cluster",
-		"See the checks endpoints, discovery and cluster, and the output of the instance's console. Karpenter terminates the instance " +
+		"See the checks parameters, endpoints and discovery, and the output of the instance's console. Karpenter terminates the instance " +
 			"after 15 minutes.",
 		[]string{"aws ec2 get-console-output --latest --output text --instance-id INSTANCE"},
 	},

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
-	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 // services are the services that Karpenter and its nodes call, by the last part of their endpoints' names. Karpenter
@@ -14,7 +13,7 @@ import (
 var services = []string{"ec2", "ecr.api", "ecr.dkr", "eks", "s3", "sqs", "ssm", "sts"}
 
 func endpoints(o *Observed, found *findings) {
-	if !o.Config.IsolatedVPC && o.Cluster.PublicAPI {
+	if !o.Config.IsolatedVPC && o.PublicAPI {
 		return
 	}
 	wanted := services
@@ -38,7 +37,7 @@ func endpoints(o *Observed, found *findings) {
 			"else there is nothing to do."
 	}
 	if len(missing) > 0 {
-		found.add(severity, fmt.Sprintf("VPC %s has no available endpoint for %s", o.Cluster.VPC, strings.Join(missing, ", ")), do,
+		found.add(severity, fmt.Sprintf("VPC %s has no available endpoint for %s", o.Facts.Cluster.VPC, strings.Join(missing, ", ")), do,
 			o.createEndpoints(missing)...)
 	}
 	if len(private) > 0 {
@@ -52,7 +51,7 @@ func endpoints(o *Observed, found *findings) {
 // endpoint without private DNS is not used, but a gateway endpoint may be there beside it.
 func (o *Observed) endpoint(service string) (there, used bool) {
 	for _, e := range o.Endpoints {
-		if strings.HasSuffix(e.Service, "."+o.Cluster.Region+"."+service) && strings.EqualFold(e.State, "available") {
+		if strings.HasSuffix(e.Service, "."+o.Facts.Cluster.Region+"."+service) && strings.EqualFold(e.State, "available") {
 			there, used = true, used || e.Type != "Interface" || e.PrivateDNS
 		}
 	}
@@ -63,17 +62,17 @@ func (o *Observed) endpoint(service string) (there, used bool) {
 // reader's choice.
 func (o *Observed) createEndpoints(services []string) (commands []string) {
 	prefix := "com.amazonaws."
-	if o.Cluster.Partition == "aws-cn" {
+	if o.Facts.Cluster.Partition == "aws-cn" {
 		prefix = "cn.com.amazonaws."
 	}
 	for _, s := range services {
-		kind := "--vpc-endpoint-type Interface --private-dns-enabled --subnet-ids SUBNETS --security-group-ids " + o.Cluster.SecurityGroup
+		kind := "--vpc-endpoint-type Interface --private-dns-enabled --subnet-ids SUBNETS --security-group-ids " + o.Facts.Cluster.SecurityGroup
 		if s == "s3" {
 			kind = "--vpc-endpoint-type Gateway --route-table-ids TABLES"
 		}
 		commands = append(commands,
-			fmt.Sprintf("aws ec2 create-vpc-endpoint --vpc-id %s --service-name %s%s.%s %s", o.Cluster.VPC, prefix,
-				o.Cluster.Region, s, kind))
+			fmt.Sprintf("aws ec2 create-vpc-endpoint --vpc-id %s --service-name %s%s.%s %s", o.Facts.Cluster.VPC, prefix,
+				o.Facts.Cluster.Region, s, kind))
 	}
 	return commands
 }
@@ -83,61 +82,35 @@ func (o *Observed) createEndpoints(services []string) (commands []string) {
 const noAddresses, fewAddresses = 16, 64
 
 func subnets(o *Observed, found *findings) {
-	missing(found, "subnet", "subnet_ids", o.Config.SubnetIDs, func(id string) bool {
-		return slices.ContainsFunc(o.Subnets, func(s Subnet) bool { return s.ID == id })
-	})
 	var few []string
 	full := 0
-	for _, s := range o.Subnets {
-		if s.Free < noAddresses {
+	for _, s := range o.Facts.Subnets {
+		free := o.Free[s.ID]
+		if free < noAddresses {
 			full++
 		}
-		if s.Free < fewAddresses {
-			few = append(few, fmt.Sprintf("%s (%s) has %d", s.ID, s.Zone, s.Free))
+		if free < fewAddresses {
+			few = append(few, fmt.Sprintf("%s (%s) has %d", s.ID, s.Zone, free))
 		}
 	}
 	if len(few) > 0 {
-		found.add(failsIf(full == len(o.Subnets)), "free addresses are few: subnet "+some(few),
+		found.add(failsIf(full == len(o.Facts.Subnets)), "free addresses are few: subnet "+some(few),
 			"Add subnets to the node groups or name others in subnet_ids; "+
 				"a VPC can take a further CIDR block (aws ec2 associate-vpc-cidr-block). "+
 				"Prefix delegation of the VPC CNI takes more addresses for each node, not fewer.")
 	}
 }
 
-// missing reports the IDs in a parameter that EC2 does not have.
-func missing(found *findings, what, parameter string, named []string, exists func(id string) bool) {
-	for _, id := range named {
-		if !exists(id) {
-			found.add(Fails, fmt.Sprintf("%s has %s, and there is no such %s in the cluster's VPC", parameter, id, what),
-				"Take it out, or write the id of one.")
-		}
-	}
-}
-
+// discovery finds what a full pass would tag. A tag of another cluster is a problem of the pass itself.
 func discovery(o *Observed, found *findings) {
-	missing(found, "security group", "security_group_ids", o.Config.SecurityGroupIDs, func(id string) bool {
-		return slices.ContainsFunc(o.SecurityGroups, func(g plan.Tagged) bool { return g.ID == id })
-	})
 	var untagged []string
-	look := func(what, id string, tags map[string]string) {
-		switch other := tags[ownership.TagDiscovery]; other {
-		case o.Cluster.Name:
-		case "":
-			untagged = append(untagged, id)
-		default:
-			found.add(Fails, fmt.Sprintf("%s %s carries %s=%s, the tag of another cluster", what, id, ownership.TagDiscovery, other),
-				"Give each cluster subnets and groups of its own; if that cluster is gone, remove the tag.",
-				fmt.Sprintf("aws ec2 delete-tags --resources %s --tags Key=%s,Value=%s", id, ownership.TagDiscovery, other))
+	for _, each := range slices.Concat(o.Facts.Subnets, o.Facts.SecurityGroups) {
+		if each.Tags[ownership.TagDiscovery] == "" {
+			untagged = append(untagged, each.ID)
 		}
 	}
-	for _, s := range o.Subnets {
-		look("subnet", s.ID, s.Tags)
-	}
-	for _, g := range o.SecurityGroups {
-		look("security group", g.ID, g.Tags)
-	}
-	if o.Config.AuthMode && len(untagged) > 0 {
-		found.add(Warns, fmt.Sprintf("%s lack the tag %s=%s", some(untagged), ownership.TagDiscovery, o.Cluster.Name),
+	if (o.on() || o.Params["karpenter_auth_mode"] == "true") && len(untagged) > 0 {
+		found.add(Warns, fmt.Sprintf("%s lack the tag %s=%s", some(untagged), ownership.TagDiscovery, o.Facts.Cluster.Name),
 			"A full pass tags them; the hourly audit requests one. To run one now:",
 			fmt.Sprintf(`aws events put-events --entries '[{"EventBusName":"%s","Source":"operator",`+
 				`"DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"%s\",\"full\":true}"}]'`, ownership.Bus, o.Rack))

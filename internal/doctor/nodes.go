@@ -10,27 +10,15 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
-	"github.com/sawhorse-io/sawhorse/internal/params"
-	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 func metadata(o *Observed, found *findings) {
-	limit := int64(1)
-	if options, ok := o.Config.Override.EC2NodeClass["metadataOptions"].(map[string]any); ok {
-		if given, ok := options["httpPutResponseHopLimit"].(int64); ok {
-			limit = given
-		}
-	}
-	if limit > 1 {
-		found.add(Warns,
-			fmt.Sprintf("karpenter_config gives nodes of pool workload the hop limit %d, so that every pod can take the node's credentials",
-				limit),
-			"Give the pods that need credentials a role of their own (Pod Identity or IRSA), and leave httpPutResponseHopLimit at 1.")
-		return
+	if slices.ContainsFunc(o.pools(), func(p pool) bool { return p.MetadataOptions.HTTPPutResponseHopLimit > 1 }) {
+		return // which a pass warns of
 	}
 	var higher []string
 	for _, i := range o.Instances {
-		_, owned := i.Tags[ownership.TagClusterOwned+o.Cluster.Name]
+		_, owned := i.Tags[ownership.TagClusterOwned+o.Facts.Cluster.Name]
 		if owned && i.Tags[ownership.LabelPool] == "" && i.HopLimit > 1 {
 			higher = append(higher, i.ID)
 		}
@@ -45,11 +33,6 @@ func metadata(o *Observed, found *findings) {
 }
 
 func tolerations(o *Observed, found *findings) {
-	if closed := (plan.Facts{NodeGroups: o.NodeGroups}).ClosedToController(o.Config); len(closed) > 0 {
-		found.add(Fails, "every system node group has a taint that Karpenter's controller does not tolerate: "+some(closed),
-			"Take the taint off one of them, or use the key "+ownership.TaintSystem+", which it tolerates; "+
-				"or give the controller a system node group without taints.")
-	}
 	taints := o.taints()
 	for i := range o.DaemonSets {
 		d := &o.DaemonSets[i]
@@ -78,16 +61,9 @@ type pooledTaint struct {
 // taints returns the taints of the pools' nodes that keep pods away.
 func (o *Observed) taints() (all []pooledTaint) {
 	for _, p := range o.pools() {
-		taints := p.Taints
-		switch {
-		case p.Name == ownership.BuildPool:
-			taints = []params.Taint{{Key: "dedicated", Value: "build", Effect: "NoSchedule"}}
-		case p.Dedicated:
-			taints = append(slices.Clone(taints), params.Taint{Key: "dedicated-node", Value: p.Name, Effect: "NoSchedule"})
-		}
-		for _, t := range taints {
-			if t.Effect != string(corev1.TaintEffectPreferNoSchedule) {
-				all = append(all, pooledTaint{corev1.Taint{Key: t.Key, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)}, p.Name})
+		for _, t := range p.taints {
+			if t.Effect != corev1.TaintEffectPreferNoSchedule {
+				all = append(all, pooledTaint{t, p.name})
 			}
 		}
 	}

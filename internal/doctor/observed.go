@@ -24,31 +24,28 @@ type Observed struct {
 	// Unseen holds the reason for each source that could not be read.
 	Unseen map[Source]string
 
-	// Params are the rack's parameters as written. Secure are the names of those that are a SecureString. Config is the
-	// parsed configuration, with the defaults of absent parameters.
+	// Params are the rack's parameters as written. Secure are the names of those that are a SecureString. Config is what
+	// Examined returns.
 	Params map[string]string
 	Secure []string
 	Config params.Config
+	// Facts are what a pass reads for this Config. Missing means that there is no cluster of that name.
+	Facts   plan.Facts
+	Missing bool
 
 	// Parameters is the number of standard parameters in the account and region, including those that are no rack's.
 	Parameters int
 
-	// Cluster is nil if there is no cluster of that name (Missing), or if it could not be read.
-	Cluster    *Cluster
-	Missing    bool
-	NodeGroups []plan.NodeGroup
-	AddOns     []AddOn
-	// Association is true if Karpenter's service account has a Pod Identity association. Provider is true if IAM has the
-	// cluster's OIDC provider, and ProviderWithoutSTS if STS is missing from its client ids.
-	Association, Provider, ProviderWithoutSTS bool
-
-	// Subnets and SecurityGroups are those of the nodes: the ones that the parameters name, or else those of the node
-	// groups, and the cluster's own security group.
-	Subnets        []Subnet
-	SecurityGroups []plan.Tagged
-	Endpoints      []Endpoint
-	Instances      []Instance
-	Keys           []Key
+	AddOns []AddOn
+	// Association is true if Karpenter's service account has a Pod Identity association.
+	Association bool
+	// PublicAPI is true if the API server has a public endpoint.
+	PublicAPI bool
+	// Free has the number of free addresses of each subnet by its ID.
+	Free      map[string]int
+	Endpoints []Endpoint
+	Instances []Instance
+	Keys      []Key
 
 	// Quotas are limits by name. Account holds IAM's account summary by IAM's names: quotas and their usage.
 	Quotas  map[Quota]float64
@@ -74,25 +71,12 @@ type Observed struct {
 	Launches []Launch
 }
 
-// Cluster is EKS's description of the cluster.
-type Cluster struct {
-	plan.ClusterFacts
-	// PublicAPI is true if the API server has a public endpoint.
-	PublicAPI bool
-}
-
 // AddOn is an EKS add-on of the cluster.
 type AddOn struct {
 	Name, Version, Status string
 	// Issues are the problems that EKS reports. Listed are the versions that EKS has for the cluster's Kubernetes
 	// version, the newest first.
 	Issues, Listed []string
-}
-
-// Subnet is a subnet of the cluster's VPC.
-type Subnet struct {
-	plan.Tagged
-	Free int
 }
 
 // Endpoint is a VPC endpoint.
@@ -133,11 +117,6 @@ var (
 // on reports whether Karpenter is on or was being turned on: its EventBridge rule exists.
 func (o *Observed) on() bool { return o.RuleExists }
 
-// records returns what the rack's records say about Karpenter, as far as the cluster shows it.
-func (o *Observed) records() plan.Records {
-	return plan.Records{WasOn: o.on(), Karpenter: plan.KarpenterRecord{Version: o.running()}}
-}
-
 // running returns the version of Karpenter that the Deployment of its controller names, or "" if there is none.
 func (o *Observed) running() string {
 	for _, container := range o.controller().Containers {
@@ -157,18 +136,6 @@ func (o *Observed) controller() (pod corev1.PodSpec) {
 		}
 	}
 	return pod
-}
-
-// pools returns the pools that the parameters describe.
-func (o *Observed) pools() []params.Pool {
-	pools := []params.Pool{o.Config.Workload}
-	pools[0].Name = ownership.WorkloadPool
-	if o.Config.BuildNodes {
-		build := o.Config.Build
-		build.Name = ownership.BuildPool
-		pools = append(pools, build)
-	}
-	return append(pools, o.Config.Additional...)
 }
 
 // addOn returns an add-on; nil if the cluster does not have it.

@@ -44,8 +44,8 @@ func nodePools(o *Observed, found *findings) {
 		return
 	}
 	for _, wanted := range o.pools() {
-		if !slices.ContainsFunc(o.Pools, func(p PoolObject) bool { return p.Kind == "NodePool" && p.Name == wanted.Name }) {
-			found.add(Fails, fmt.Sprintf("the cluster has no NodePool %s, which the parameters describe", wanted.Name),
+		if !slices.ContainsFunc(o.Pools, func(p PoolObject) bool { return p.Kind == "NodePool" && p.Name == wanted.name }) {
+			found.add(Fails, fmt.Sprintf("the cluster has no NodePool %s, which the parameters describe", wanted.name),
 				"If a pass is running, wait for its end. Otherwise the status says why the last pass did not create it.",
 				"sawhorse status "+o.Rack)
 		}

@@ -11,19 +11,19 @@ type Source string
 
 // The sources.
 const (
-	Parameters     Source = "ssm:GetParametersByPath"
-	AllParameters  Source = "ssm:DescribeParameters"
-	TheCluster     Source = "eks:DescribeCluster"
-	NodeGroups     Source = "eks:ListNodegroups, eks:DescribeNodegroup, ec2:DescribeLaunchTemplateVersions"
-	AddOns         Source = "eks:ListAddons, eks:DescribeAddon"
-	AddOnVersions  Source = "eks:DescribeAddonVersions"
-	Associations   Source = "eks:ListPodIdentityAssociations"
-	Provider       Source = "iam:GetOpenIDConnectProvider"
-	Subnets        Source = "ec2:DescribeSubnets"
-	SecurityGroups Source = "ec2:DescribeSecurityGroups"
-	Endpoints      Source = "ec2:DescribeVpcEndpoints"
-	Instances      Source = "ec2:DescribeInstances"
-	Keys           Source = "ec2:GetEbsDefaultKmsKeyId, kms:DescribeKey, kms:GetKeyPolicy, kms:ListGrants, iam:GetRole, " +
+	Parameters    Source = "ssm:GetParametersByPath"
+	AllParameters Source = "ssm:DescribeParameters"
+	TheCluster    Source = "eks:DescribeCluster"
+	Facts         Source = "eks:ListNodegroups, eks:DescribeNodegroup, eks:DescribeAddon, ec2:DescribeLaunchTemplateVersions, " +
+		"ec2:DescribeSubnets, ec2:DescribeSecurityGroups, ec2:DescribeInstanceTypes, ec2:DescribeImages, ssm:GetParameter, iam:GetRole, " +
+		"iam:GetOpenIDConnectProvider, iam:ListAttachedRolePolicies, sqs:GetQueueUrl, sqs:ListQueueTags, events:ListTagsForResource"
+	AddOns        Source = "eks:ListAddons, eks:DescribeAddon"
+	AddOnVersions Source = "eks:DescribeAddonVersions"
+	Associations  Source = "eks:ListPodIdentityAssociations"
+	Addresses     Source = "ec2:DescribeSubnets"
+	Endpoints     Source = "ec2:DescribeVpcEndpoints"
+	Instances     Source = "ec2:DescribeInstances"
+	Keys          Source = "ec2:GetEbsDefaultKmsKeyId, kms:DescribeKey, kms:GetKeyPolicy, kms:ListGrants, iam:GetRole, " +
 		"iam:SimulatePrincipalPolicy"
 	Quotas         Source = "servicequotas:GetServiceQuota, servicequotas:GetAWSDefaultServiceQuota"
 	AccountSummary Source = "iam:GetAccountSummary"
@@ -52,9 +52,10 @@ const ConfigMap = "CONFIG_MAP"
 // remedy returns what to do to make a source readable, and the commands for it.
 func (s Source) remedy(o *Observed) (string, []string) {
 	// If the cluster was not observed, neither was anything in it.
-	if o.Cluster == nil && o.Unseen[s] == o.Unseen[TheCluster] {
-		if o.Missing {
-			return "See the check cluster.", nil
+	cluster := o.Facts.Cluster
+	if cluster == nil && o.Unseen[s] == o.Unseen[TheCluster] {
+		if o.Missing || o.Config.HasRefused("cluster_name") {
+			return "See the check parameters.", nil
 		}
 		s = TheCluster
 	}
@@ -63,7 +64,7 @@ func (s Source) remedy(o *Observed) (string, []string) {
 		return fmt.Sprintf("If the caller is not allowed to look, allow it %s, and run this again.", s), nil
 	case strings.HasSuffix(o.Caller, ":root"):
 		return "Run this as an IAM role or user: no access entry can name the account's root.", nil
-	case o.Cluster.AuthMode == ConfigMap:
+	case cluster.AuthMode == ConfigMap:
 		return "If the API server refuses the caller, run this again after karpenter_auth_mode=true, which brings access entries; " +
 			"to look before that, " +
 			"give the caller a place in the ConfigMap aws-auth, with a group that may read everything. " +
@@ -71,11 +72,11 @@ func (s Source) remedy(o *Observed) (string, []string) {
 	case o.Caller == "":
 		return "Give the caller an access entry that may read the cluster, or a network path to its API server, and run this again.", nil
 	}
-	entry := fmt.Sprintf("--cluster-name %s --principal-arn %s", o.Cluster.Name, o.Caller)
+	entry := fmt.Sprintf("--cluster-name %s --principal-arn %s", cluster.Name, o.Caller)
 	return "If the API server refuses the caller, give it an access entry that may read everything; " +
 			"if it cannot be reached, run this from a network that reaches it.", []string{
 			"aws eks create-access-entry " + entry,
 			fmt.Sprintf("aws eks associate-access-policy %s --access-scope type=cluster --policy-arn arn:%s:eks::aws:%s", entry,
-				o.Cluster.Partition, viewPolicy),
+				cluster.Partition, viewPolicy),
 		}
 }

@@ -121,7 +121,7 @@ func (b *builder) proxies() {
 		sentence := fmt.Sprintf("%s has %s, which would see or take the controller's calls to AWS; allowed is what the stack's context value "+
 			"proxies has: %s; write that, or have the others added to it", at, strings.Join(unknown, ", "),
 			cmp.Or(strings.Join(b.facts.Deployment.Proxies, ", "), "nothing"))
-		if b.facts.Offline {
+		if b.facts.Deployment.Unknown {
 			b.warnings = append(b.warnings, params.NewProblem(params.ParamController, at, "%s%s", sentence, unknownHere))
 		} else {
 			b.problems = append(b.problems, params.NewProblem(params.ParamController, at, "%s", sentence))
@@ -144,7 +144,7 @@ func (b *builder) disallowed(parameter string, inForce bool, format string, args
 	switch {
 	case inForce:
 		b.warn(parameter, format+"; it is in force, and stays until it is changed or Karpenter is turned off", args...)
-	case b.facts.Offline:
+	case b.facts.Deployment.Unknown:
 		b.warn(parameter, format+unknownHere, args...)
 	default:
 		b.problem(parameter, format, args...)

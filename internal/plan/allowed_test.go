@@ -244,7 +244,7 @@ func TestWithoutACloudTheDeploymentIsUnknown(t *testing.T) {
 		"system_deployments=kube-system/karpenter":                    {1, 0},
 	} {
 		name, value, _ := strings.Cut(written, "=")
-		f := plan.Facts{Offline: true, Deployment: plan.Deployment{RequireClusterTag: true}}
+		f := plan.Facts{Offline: true, Deployment: plan.Deployment{RequireClusterTag: true, Unknown: true}}
 		got := build(t, with(on, name, value, "karpenter_version", undigested), f)
 		if len(got.Problems) != want[0] || len(got.Warnings) != want[1] {
 			t.Errorf("%s: problems %v, warnings %v", written, got.Problems, got.Warnings)

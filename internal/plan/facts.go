@@ -54,6 +54,9 @@ type Facts struct {
 
 // Deployment holds what the operator of the stack, by its context values, allows the writers of parameters to do.
 type Deployment struct {
+	// Unknown means that nobody knows what the deployment allows beside RequireClusterTag. What it may allow is then a
+	// warning.
+	Unknown bool
 	// RequireClusterTag requires a tag on the cluster, with which its owner admits the rack.
 	RequireClusterTag bool
 	// ImageRepositories are the image repositories, beside Karpenter's own, for controllers of Karpenter's versions whose

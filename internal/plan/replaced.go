@@ -70,7 +70,7 @@ func (b *builder) replace(g NodeGroup) {
 			"SPOT system node group %s cannot be copied: EC2 no longer has the launch template %s that it was made from; make an on-demand node "+
 				"group in its place, and write its name instead; %s is then an additional group, which needs a NoSchedule taint", g.Name,
 			g.LostTemplate, g.Name)
-	case !b.facts.Offline && !r.Made && !b.facts.Deployment.mayHand(g.NodeRole):
+	case !b.facts.Deployment.Unknown && !r.Made && !b.facts.Deployment.mayHand(g.NodeRole):
 		b.problem("system_node_groups",
 			"SPOT system node group %s cannot be copied: its role %s is none of those that this deployment of Sawhorse may give to node groups; "+
 				"have the role's name added to the context value nodeRoles of the stack, or make an on-demand node group in its place, and write its "+

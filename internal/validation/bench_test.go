@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
-	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 // small is a typical rack, large one with 100 pools. Each index gives other labels, so that no result is remembered
@@ -32,7 +31,7 @@ func benchmark(b *testing.B, rack func(int) map[string]string) {
 	b.ReportAllocs()
 	for b.Loop() {
 		used++
-		v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: rack(used)}), plan.Facts{Offline: true}, InForce{})
+		v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: rack(used)}), offline, InForce{})
 		if err != nil || len(v.Problems) > 0 {
 			b.Fatal(err, v.Problems)
 		}

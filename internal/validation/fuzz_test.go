@@ -34,7 +34,7 @@ func fuzz(f *testing.F, parameter string) {
 		validate := func() Result {
 			v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: map[string]string{
 				"karpenter_auth_mode": "true", "karpenter_enabled": "true", parameter: text,
-			}}), plan.Facts{Offline: true}, InForce{})
+			}}), offline, InForce{})
 			if err != nil {
 				t.Fatal(err)
 			}

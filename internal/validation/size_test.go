@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
-	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
@@ -31,7 +30,7 @@ func TestTheLargestPlanFits(t *testing.T) {
 	}
 	texts := small(0)
 	texts["additional_karpenter_nodepools_config"] = "[" + strings.Join(pools, ",") + "]"
-	v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true}, InForce{})
+	v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), offline, InForce{})
 	if err != nil || len(v.Problems) > 0 {
 		t.Fatal(err, v.Problems)
 	}

@@ -37,9 +37,12 @@ func (c validated) texts() map[string]string {
 	return texts
 }
 
+// offline are the facts of the command line, which knows no cluster and no deployment.
+var offline = plan.Facts{Offline: true, Deployment: plan.Deployment{Unknown: true}}
+
 func result(t *testing.T, texts map[string]string) Result {
 	t.Helper()
-	v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true}, InForce{})
+	v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), offline, InForce{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +172,7 @@ func TestTurningOffIsNotHeldUpByManifests(t *testing.T) {
 		"karpenter_node_labels": "karpenter.sh/x=y",
 		"node_disk":             "60000",
 	}})
-	v, err := Validate(parsed, plan.Facts{Offline: true}, InForce{})
+	v, err := Validate(parsed, offline, InForce{})
 	if err != nil || len(v.Problems) > 0 || len(v.Warnings) != 5 {
 		t.Errorf("%v: problems %v, warnings %v", err, v.Problems, v.Warnings)
 	}
@@ -182,7 +185,7 @@ func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
 			"karpenter_cpu_limit": limit}})
 	}
 	none := func() (*plan.Plan, error) { return nil, nil }
-	first, err := Validate(parse("10"), plan.Facts{Offline: true}, InForce{Plan: none})
+	first, err := Validate(parse("10"), offline, InForce{Plan: none})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +231,7 @@ func TestPoolsOfAClusterThatIsGone(t *testing.T) {
 func TestRackNames(t *testing.T) {
 	for _, rack := range []string{"", "A B", "x\x00y", "-a", "a-", "../x", "{}", "é"} {
 		texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "build_node_enabled": "true"}
-		v, err := Validate(params.Parse(params.Input{Rack: rack, Params: texts}), plan.Facts{Offline: true}, InForce{})
+		v, err := Validate(params.Parse(params.Input{Rack: rack, Params: texts}), offline, InForce{})
 		if err != nil || len(v.Problems) != 1 || v.Problems[0].Parameter != "rack" {
 			t.Errorf("%q: %v, %v", rack, v.Problems, err)
 		}

@@ -85,12 +85,12 @@ func TestAnotherVersionIsCheckedAgain(t *testing.T) {
 	texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_version": "1.12.1",
 		"karpenter_config": `{"ec2NodeClass":{"placementGroupSelector":{"name":"near"}}}`}
 	none := func() (*plan.Plan, error) { return nil, nil }
-	newer, err := Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true}, InForce{Plan: none})
+	newer, err := Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), offline, InForce{Plan: none})
 	if err != nil {
 		t.Fatal(err)
 	}
 	delete(texts, "karpenter_version")
-	v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true},
+	v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), offline,
 		InForce{Checked: newer.Objects, Plan: none})
 	if err != nil || len(newer.Problems) > 0 || len(v.Problems) != 1 || newer.Objects == v.Objects {
 		t.Errorf("%v: %v, %v", err, newer.Problems, v.Problems)

@@ -117,11 +117,6 @@ func (l *looker) spotRole(ctx context.Context) error {
 	return err
 }
 
-func (l *looker) provider(ctx context.Context) (err error) {
-	l.o.Provider, l.o.ProviderWithoutSTS, err = l.observer().OIDCProvider(ctx, l.o.Cluster.Cluster)
-	return err
-}
-
 // simulated are actions without which Karpenter does not work.
 var simulated = []string{
 	"ec2:CreateFleet", "ec2:RunInstances", "ec2:CreateLaunchTemplate", "ec2:CreateTags", "ec2:TerminateInstances",
@@ -139,7 +134,7 @@ func (l *looker) organization(ctx context.Context) error {
 	}
 	region := iamtypes.ContextEntry{
 		ContextKeyName: aws.String("aws:RequestedRegion"), ContextKeyType: iamtypes.ContextKeyTypeEnumString,
-		ContextKeyValues: []string{l.o.Cluster.Region},
+		ContextKeyValues: []string{l.o.Facts.Cluster.Region},
 	}
 	l.o.Denied, err = l.simulate(ctx, &iam.SimulatePrincipalPolicyInput{
 		PolicySourceArn: aws.String(cmp.Or(role, l.o.Caller)), ActionNames: simulated, ContextEntries: []iamtypes.ContextEntry{region},

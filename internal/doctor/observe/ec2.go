@@ -14,36 +14,20 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
 	"github.com/sawhorse-io/sawhorse/internal/observe"
-	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 func filter(name string, values ...string) []types.Filter {
 	return []types.Filter{{Name: &name, Values: values}}
 }
 
-// network reads the subnets and the security groups of the nodes.
-func (l *looker) network(ctx context.Context) {
-	facts := plan.Facts{Cluster: &l.o.Cluster.ClusterFacts, NodeGroups: l.o.NodeGroups}
-	l.look(doctor.Subnets, func() error {
-		subnets, err := l.observer().Subnets(ctx, l.o.Config, facts)
-		for _, s := range subnets {
-			if aws.ToString(s.VpcId) == l.o.Cluster.VPC {
-				l.o.Subnets = append(l.o.Subnets, doctor.Subnet{
-					Tagged: observe.Subnet(s), Free: int(aws.ToInt32(s.AvailableIpAddressCount)),
-				})
-			}
-		}
-		return err
-	})
-	l.look(doctor.SecurityGroups, func() error {
-		found, err := l.observer().SecurityGroups(ctx, l.o.Config, facts)
-		l.o.SecurityGroups = slices.DeleteFunc(found, func(g plan.Tagged) bool { return g.VPC != l.o.Cluster.VPC })
-		return err
-	})
-}
-
+// endpoints reads the VPC's endpoints, and whether the API server has a public one.
 func (l *looker) endpoints(ctx context.Context) error {
-	pages := ec2.NewDescribeVpcEndpointsPaginator(l.EC2, &ec2.DescribeVpcEndpointsInput{Filters: filter("vpc-id", l.o.Cluster.VPC)})
+	described, err := l.observer().Cluster(ctx, l.o.Facts.Cluster.Name)
+	if err != nil {
+		return err
+	}
+	l.o.PublicAPI = described != nil && described.ResourcesVpcConfig != nil && described.ResourcesVpcConfig.EndpointPublicAccess
+	pages := ec2.NewDescribeVpcEndpointsPaginator(l.EC2, &ec2.DescribeVpcEndpointsInput{Filters: filter("vpc-id", l.o.Facts.Cluster.VPC)})
 	return observe.EachPage(ctx, pages, func(page *ec2.DescribeVpcEndpointsOutput) {
 		for _, e := range page.VpcEndpoints {
 			l.o.Endpoints = append(l.o.Endpoints, doctor.Endpoint{
@@ -82,21 +66,14 @@ func instance(i types.Instance) doctor.Instance {
 	return found
 }
 
-// keys reads the keys of nodes' volumes: those that karpenter_config names, and the account's default for the others.
+// keys reads the keys of nodes' volumes: those that pools name, and the account's default for the others.
 func (l *looker) keys(ctx context.Context) error {
 	out, err := l.EC2.GetEbsDefaultKmsKeyId(ctx, &ec2.GetEbsDefaultKmsKeyIdInput{})
 	if err != nil {
 		return err
 	}
 	ids := []string{aws.ToString(out.KmsKeyId)}
-	mappings, _ := l.o.Config.Override.EC2NodeClass["blockDeviceMappings"].([]any)
-	for _, each := range mappings {
-		mapping, _ := each.(map[string]any)
-		volume, _ := mapping["ebs"].(map[string]any)
-		if id, ok := volume["kmsKeyID"].(string); ok && !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
+	ids = append(ids, slices.DeleteFunc(l.volumeKeys, func(id string) bool { return id == ids[0] })...)
 	for _, id := range ids {
 		key, err := l.key(ctx, id)
 		if err != nil {

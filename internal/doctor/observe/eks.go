@@ -12,40 +12,39 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
-func (l *looker) cluster(ctx context.Context) error {
+// facts reads what a pass reads. The facts of a pass depend on whether Karpenter's credentials come by Pod Identity.
+func (l *looker) facts(ctx context.Context) {
 	name := l.o.Config.ClusterName
-	described, err := l.observer().Cluster(ctx, name)
-	if err != nil {
+	l.look(doctor.Associations, func() (err error) {
+		l.o.Association, err = observe.Associated(ctx, l.EKS, name, ownership.ServiceAccount)
 		return err
+	})
+	facts, err := l.observer().Facts(ctx, l.o.Config, l.o.Records())
+	l.o.Facts = facts
+	switch {
+	case facts.Cluster != nil:
+		l.look(doctor.Facts, func() error { return err })
+	case err != nil:
+		l.look(doctor.TheCluster, func() error { return err })
+	case l.o.Config.HasRefused("cluster_name"):
+		l.o.Unseen[doctor.TheCluster] = "the parameter cluster_name has a problem, so it is not known which cluster to examine"
+	default:
+		l.o.Missing, l.o.Unseen[doctor.TheCluster] = true, fmt.Sprintf("there is no EKS cluster %q in this account and region", name)
 	}
-	if described == nil {
-		l.o.Missing = true
-		return fmt.Errorf("there is no EKS cluster %q in this account and region", name)
-	}
-	facts, err := observe.ClusterFacts(described)
-	if err != nil {
-		return err
-	}
-	found := &doctor.Cluster{ClusterFacts: facts}
-	if v := described.ResourcesVpcConfig; v != nil {
-		found.PublicAPI = v.EndpointPublicAccess
-	}
-	l.o.Cluster = found
-	return nil
 }
 
-// nodegroups reads the node groups, and then the subnets and security groups of the nodes, which follow from them.
-func (l *looker) nodegroups(ctx context.Context) (err error) {
-	l.o.NodeGroups, err = l.observer().NodeGroups(ctx, l.o.Cluster.Name)
-	if err != nil {
-		return err
+// addresses reads the free addresses of the subnets.
+func (l *looker) addresses(ctx context.Context) error {
+	subnets, err := l.observer().Subnets(ctx, l.o.Config, l.o.Facts)
+	l.o.Free = map[string]int{}
+	for _, s := range subnets {
+		l.o.Free[aws.ToString(s.SubnetId)] = int(aws.ToInt32(s.AvailableIpAddressCount))
 	}
-	l.network(ctx)
-	return nil
+	return err
 }
 
 func (l *looker) addOns(ctx context.Context) error {
-	cluster := &l.o.Cluster.Name
+	cluster := &l.o.Facts.Cluster.Name
 	var names []string
 	pages := eks.NewListAddonsPaginator(l.EKS, &eks.ListAddonsInput{ClusterName: cluster})
 	if err := observe.EachPage(ctx, pages, func(page *eks.ListAddonsOutput) { names = append(names, page.Addons...) }); err != nil {
@@ -77,7 +76,7 @@ func (l *looker) addOnVersions(ctx context.Context) error {
 	for i := range l.o.AddOns {
 		a := &l.o.AddOns[i]
 		pages := eks.NewDescribeAddonVersionsPaginator(l.EKS, &eks.DescribeAddonVersionsInput{
-			AddonName: &a.Name, KubernetesVersion: &l.o.Cluster.Version,
+			AddonName: &a.Name, KubernetesVersion: &l.o.Facts.Cluster.Version,
 		})
 		if err := observe.EachPage(ctx, pages, func(page *eks.DescribeAddonVersionsOutput) {
 			for _, info := range page.Addons {
@@ -90,9 +89,4 @@ func (l *looker) addOnVersions(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (l *looker) association(ctx context.Context) (err error) {
-	l.o.Association, err = observe.Associated(ctx, l.EKS, l.o.Cluster.Name, ownership.ServiceAccount)
-	return err
 }

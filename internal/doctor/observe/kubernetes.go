@@ -21,7 +21,7 @@ import (
 // first kind shows, it does not wait for the other kinds. A caller that may not read nodes may still read the rest.
 func (l *looker) kubernetes(ctx context.Context) {
 	var closed error
-	l.client, closed = l.Dial(ctx, l.o.Cluster.Cluster)
+	l.client, closed = l.Dial(ctx, l.o.Facts.Cluster.Cluster)
 	for _, each := range l.inCluster() {
 		l.look(each.source, func() error {
 			if closed != nil {
@@ -45,7 +45,7 @@ func (l *looker) inCluster() []look {
 		{doctor.StatefulSets, func(ctx context.Context) error { return read(ctx, l.client, k8s.StatefulSet, &l.o.StatefulSets) }},
 		{doctor.DaemonSets, func(ctx context.Context) error { return read(ctx, l.client, k8s.DaemonSet, &l.o.DaemonSets) }},
 		{doctor.CNI, func(ctx context.Context) (err error) {
-			l.o.CNI, err = observe.CNI(ctx, l.EKS, l.client, l.o.Cluster.Name)
+			l.o.CNI, err = observe.CNI(ctx, l.EKS, l.client, l.o.Facts.Cluster.Name)
 			return err
 		}},
 		{doctor.Budgets, func(ctx context.Context) error { return read(ctx, l.client, k8s.PodDisruptionBudget, &l.o.Budgets) }},

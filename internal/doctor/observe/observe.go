@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
@@ -24,7 +25,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/observe"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
-	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
@@ -35,6 +36,7 @@ type Clients struct {
 	EKS        *eks.Client
 	EC2        *ec2.Client
 	IAM        *iam.Client
+	SQS        *sqs.Client
 	KMS        *kms.Client
 	Quotas     *servicequotas.Client
 	Rules      *eventbridge.Client
@@ -50,25 +52,26 @@ func Look(ctx context.Context, name string, paths ownership.Paths, clients Clien
 	defer cancel()
 	l := &looker{Clients: clients, o: &doctor.Observed{Rack: name, Unseen: map[doctor.Source]string{}}}
 	l.look(doctor.Parameters, func() error { return l.parameters(ctx, paths) })
+	l.look(doctor.Rules, func() error { return l.rules(ctx) })
 	l.caller(ctx)
-	l.look(doctor.TheCluster, func() error { return l.cluster(ctx) })
+	l.o.Config = l.o.Examined()
+	l.facts(ctx)
+	l.volumeKeys = l.o.VolumeKeys()
 	looks := l.ofAccount()
-	if l.o.Cluster != nil {
+	if l.o.Facts.Cluster != nil {
 		looks = append(looks, l.ofCluster()...)
 	} else {
 		reason := l.o.Unseen[doctor.TheCluster]
 		for _, each := range append(l.ofCluster(), l.inCluster()...) {
 			l.o.Unseen[each.source] = reason
 		}
-		for _, following := range []doctor.Source{doctor.Subnets, doctor.SecurityGroups, doctor.AddOnVersions} {
-			l.o.Unseen[following] = reason
-		}
+		l.o.Unseen[doctor.Facts], l.o.Unseen[doctor.AddOnVersions], l.o.Unseen[doctor.Associations] = reason, reason, reason
 	}
 	var all sync.WaitGroup
 	for _, each := range looks {
 		all.Go(func() { l.look(each.source, func() error { return each.do(ctx) }) })
 	}
-	if l.o.Cluster != nil {
+	if l.o.Facts.Cluster != nil {
 		all.Go(func() { l.kubernetes(ctx) })
 	}
 	all.Wait()
@@ -80,14 +83,32 @@ type looker struct {
 	Clients
 	o      *doctor.Observed
 	unseen sync.Mutex
+	// volumeKeys are the KMS keys that pools name for their volumes.
+	volumeKeys []string
 	// client calls the cluster's API server.
 	client *k8s.Client
 }
 
-// observer returns the observer of passes with the operator's credentials.
+// observer returns the observer of passes with the operator's credentials. It does not require the tag of the cluster's
+// owner, because the operator reads with rights of his own.
 func (l *looker) observer() *observe.Observer {
-	return &observe.Observer{EKS: l.EKS, EC2: l.EC2, IAM: l.IAM}
+	return &observe.Observer{EKS: l.EKS, EC2: l.EC2, IAM: l.IAM, SQS: l.SQS, SSM: l.Parameters, Rules: l.Rules, Records: noRecords{}}
 }
+
+// noRecords is a rack without records: doctor does not read the table.
+type noRecords struct{ outcome.Recorder }
+
+// ClusterLock returns no rack.
+func (noRecords) ClusterLock(context.Context, string) (string, error) { return "", nil }
+
+// Plan returns no plan.
+func (noRecords) Plan(context.Context, string) (*plan.Plan, error) { return nil, nil }
+
+// Baselines returns a recorder without records.
+func (n noRecords) Baselines() outcome.Recorder { return n }
+
+// Get finds no record.
+func (noRecords) Get(context.Context, string, string) ([]byte, bool, error) { return nil, false, nil }
 
 // look reads one source.
 type look struct {
@@ -103,19 +124,15 @@ func (l *looker) ofAccount() []look {
 		{doctor.Keys, l.keys},
 		{doctor.Quotas, l.quotas},
 		{doctor.AccountSummary, l.account},
-		{doctor.Rules, l.rules},
 		{doctor.SpotRole, l.spotRole},
 	}
 }
 
-// ofCluster returns what reads the AWS resources of the cluster. The node groups' subnets and security groups follow them,
-// and the add-ons' versions follow the add-ons.
+// ofCluster returns what reads the AWS resources of the cluster. The add-ons' versions follow the add-ons.
 func (l *looker) ofCluster() []look {
 	return []look{
-		{doctor.NodeGroups, l.nodegroups},
+		{doctor.Addresses, l.addresses},
 		{doctor.AddOns, l.addOns},
-		{doctor.Associations, l.association},
-		{doctor.Provider, l.provider},
 		{doctor.Endpoints, l.endpoints},
 		{doctor.Organization, l.organization},
 	}
@@ -134,7 +151,7 @@ func (l *looker) look(source doctor.Source, do func() error) {
 func (l *looker) reason(err error) string {
 	if errors.As(err, new(*outcome.NotReady)) {
 		const unknown = "the cluster's API server does not know the caller: "
-		if l.o.Cluster.AuthMode == doctor.ConfigMap {
+		if l.o.Facts.Cluster.AuthMode == doctor.ConfigMap {
 			return unknown + "the cluster's access mode is CONFIG_MAP, and access entries come with karpenter_auth_mode=true"
 		}
 		return unknown + "it has no access entry"
@@ -153,6 +170,5 @@ func (l *looker) reason(err error) string {
 func (l *looker) parameters(ctx context.Context, paths ownership.Paths) error {
 	tree, err := store.ReadTree(ctx, l.Parameters, paths.Params(l.o.Rack))
 	l.o.Params, l.o.Secure = tree.Values, tree.Secure
-	l.o.Config = params.Parse(params.Input{Rack: l.o.Rack, Params: tree.Values, Secure: tree.Secure}).Config
 	return err
 }

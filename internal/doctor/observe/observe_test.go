@@ -23,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"k8s.io/client-go/rest"
@@ -91,9 +92,10 @@ func observed(t *testing.T, a *account, dial k8s.Connector) *doctor.Observed {
 	return Look(context.Background(), "prod", ownership.Paths{Prefix: ownership.DefaultPrefix}, Clients{
 		Parameters: ssm.NewFromConfig(config), STS: sts.NewFromConfig(config), EKS: eks.NewFromConfig(config),
 		EC2: ec2.NewFromConfig(config),
-		IAM: iam.NewFromConfig(config), KMS: kms.NewFromConfig(config), Quotas: servicequotas.NewFromConfig(config),
-		Rules: eventbridge.NewFromConfig(config),
-		Dial:  dial,
+		IAM: iam.NewFromConfig(config), SQS: sqs.NewFromConfig(config), KMS: kms.NewFromConfig(config),
+		Quotas: servicequotas.NewFromConfig(config),
+		Rules:  eventbridge.NewFromConfig(config),
+		Dial:   dial,
 	})
 }
 
@@ -201,18 +203,18 @@ func TestLook(t *testing.T) {
 		t.Fatalf("unseen: %v", o.Unseen)
 	}
 	got := []any{
-		len(o.Params), o.Caller, o.Cluster.VPC, o.Cluster.Version, o.Cluster.PublicAPI, o.Cluster.OIDCIssuer, o.NodeGroups[0].Subnets,
-		o.NodeGroups[0].Taints[0].Effect, o.AddOns, o.Association, o.Provider,
-		len(o.Subnets), o.Subnets[0].Free, len(o.SecurityGroups), o.SecurityGroups[0].Tags, o.Endpoints,
+		len(o.Params), o.Caller, o.Facts.Cluster.VPC, o.Facts.Cluster.Version, o.PublicAPI, o.Facts.Cluster.OIDCIssuer,
+		o.Facts.NodeGroups[0].Subnets, o.Facts.NodeGroups[0].Taints[0].Effect, o.AddOns, o.Association, o.Facts.OIDCProvider,
+		len(o.Facts.Subnets), o.Free["subnet-a"], len(o.Facts.SecurityGroups), o.Facts.SecurityGroups[0].Tags, o.Endpoints,
 		o.Instances[0], o.Keys, o.Quotas[doctor.SpotVCPU],
 		o.Quotas[doctor.RulesPerBus], o.Account, o.Rules, o.RuleExists, o.SpotRole, o.Denied, o.Bounded,
-		o.Budgets[0].Status.ExpectedPods, o.Parameters, o.Cluster.AuthMode,
+		o.Budgets[0].Status.ExpectedPods, o.Parameters, o.Facts.Cluster.AuthMode,
 	}
 	want := []any{
 		1, "arn:aws:iam::111122223333:role/team/ops", "vpc-1", "1.35", true, "https://oidc/1", []string{"subnet-a"}, "NO_SCHEDULE",
 		[]doctor.AddOn{{Name: "coredns", Version: "v1", Status: "DEGRADED", Issues: []string{"no room"}, Listed: []string{"v3", "v2"}}},
 		true, false,
-		1, 7, 1, map[string]string{"karpenter.sh/discovery": "other"}, []doctor.Endpoint{
+		2, 7, 2, map[string]string{"karpenter.sh/discovery": "other"}, []doctor.Endpoint{
 			{Service: "com.amazonaws.eu-central-1.sqs", Type: "Interface", State: "available", PrivateDNS: true},
 		},
 		doctor.Instance{ID: "i-1", Type: "m5.large", VCPU: 2, Spot: true, HopLimit: 2, Tags: map[string]string{}},
@@ -327,11 +329,37 @@ func TestDeniedNodeGroups(t *testing.T) {
 	delete(all, "/node-groups")
 	a.answers = all
 	o := observed(t, a, k8sfake.New(t).Dial)
-	if len(o.Unseen) != 1 || o.Unseen[doctor.NodeGroups] != "EKS ListNodegroups: AccessDeniedException: no" {
+	if len(o.Unseen) != 1 || o.Unseen[doctor.Facts] != "EKS ListNodegroups: AccessDeniedException: no" {
 		t.Errorf("%v", o.Unseen)
 	}
 	if slices.Contains(a.called, "POST DescribeSubnets") || slices.Contains(a.called, "POST DescribeSecurityGroups") {
 		t.Errorf("it reads a network of unknown nodes: %v", a.called)
+	}
+}
+
+// A rack with Karpenter off is read as by a pass that turns it on, although nobody has let it into the cluster.
+func TestBeforeKarpenterIsOn(t *testing.T) {
+	all := answers()
+	all["ListRules"] = `{"Rules":[{"Name":"other"}]}`
+	all["/addons/eks-pod-identity-agent"] = `{"__type":"ResourceNotFoundException","message":"none"}`
+	all["/node-groups/system"] = `{"nodegroup":{"nodegroupName":"system","subnets":["subnet-a"],"labels":{"convox-build":"true"}}}`
+	all["GetQueueUrl"] = `{"__type":"QueueDoesNotExist","message":"none"}`
+	all["ListTagsForResource"] = `{"__type":"ResourceNotFoundException","message":"none"}`
+	o := observed(t, &account{answers: all}, k8sfake.New(t).Dial)
+	if want := []string{"IAM role prod-karpenter", "IAM role prod-karpenter-nodes"}; len(o.Unseen) > 0 ||
+		!slices.Equal(o.Facts.Unmanaged, want) || o.Free["subnet-a"] != 7 {
+		t.Errorf("unseen %v, unmanaged %q, free %v", o.Unseen, o.Facts.Unmanaged, o.Free)
+	}
+}
+
+// Without a valid name of the cluster, no cluster is examined.
+func TestRefusedClusterName(t *testing.T) {
+	all := answers()
+	all["GetParametersByPath"] = `{"Parameters":[{"Name":"/sawhorse/racks/prod/params/cluster_name","Type":"String","Value":"a b"}]}`
+	all["ListRules"] = `{"Rules":[]}`
+	o := observed(t, &account{answers: all}, noDial)
+	if o.Facts.Cluster != nil || o.Missing || !strings.Contains(o.Unseen[doctor.TheCluster], "cluster_name has a problem") {
+		t.Errorf("%+v %q", o.Facts.Cluster, o.Unseen[doctor.TheCluster])
 	}
 }
 
@@ -348,10 +376,10 @@ func TestMissingCluster(t *testing.T) {
 	all := answers()
 	all[""] = `{"__type":"ResourceNotFoundException","message":"none"}`
 	o := observed(t, &account{answers: all}, noDial)
-	if !o.Missing || o.Cluster != nil || o.Rules != 2 {
+	if !o.Missing || o.Facts.Cluster != nil || o.Rules != 2 {
 		t.Errorf("%+v", o)
 	}
-	for _, source := range []doctor.Source{doctor.NodeGroups, doctor.Subnets, doctor.SecurityGroups, doctor.AddOnVersions, doctor.Pods} {
+	for _, source := range []doctor.Source{doctor.Facts, doctor.Associations, doctor.Addresses, doctor.AddOnVersions, doctor.Pods} {
 		if o.Unseen[source] != `there is no EKS cluster "prod" in this account and region` {
 			t.Errorf("%s: %q", source, o.Unseen[source])
 		}

@@ -88,7 +88,8 @@ func (d *draft) image(i int, term map[string]any, facts plan.Facts) *foreign {
 	for _, field := range []string{"alias", "id", "ssmParameter"} {
 		if value := has(field); value != "" {
 			if why := unfit(field, value, facts); why != "" {
-				return refuse(false, field, "%s", why)
+				_, seen := facts.Images[value]
+				return refuse(seen && facts.Deployment.Unknown, field, "%s", why)
 			}
 			return nil
 		}
@@ -107,10 +108,10 @@ func (d *draft) image(i int, term map[string]any, facts plan.Facts) *foreign {
 			"\"owner\":\"self\" and the tag %s", ownership.TagNodes)
 	case owner == ownerAmazon, slices.Contains(others, owner), own && (ofNodes || slices.Contains(others, account)):
 	case own:
-		return refuse(facts.Offline, "", "selects images of the account that are not meant for nodes, like the backup of a server; "+
+		return refuse(facts.Deployment.Unknown, "", "selects images of the account that are not meant for nodes, like the backup of a server; "+
 			"write \"tags\":{%q:\"*\"} too, and give the images that nodes may run that tag", ownership.TagNodes)
 	default:
-		return refuse(facts.Offline || account == "" && accountID.MatchString(owner), "owner", "is %s; allowed are %s; write one of these, or "+
+		return refuse(facts.Deployment.Unknown || account == "" && accountID.MatchString(owner), "owner", "is %s; allowed are %s; write one of these, or "+
 			"have %s added to the stack's context value imageOwners", owner, allowedOwners(others), owner)
 	}
 	return nil

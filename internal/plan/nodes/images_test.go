@@ -133,7 +133,7 @@ func TestImagesWithoutACloud(t *testing.T) {
 		`{"name":"a","owner":"somebody"}`:          {0, 0}, // refused by other checks
 		`{"name":"amazon-eks-*","owner":"amazon"}`: {0, 0},
 	} {
-		problems, warnings := judged(t, terms, plan.Facts{Offline: true}, nil)
+		problems, warnings := judged(t, terms, plan.Facts{Offline: true, Deployment: plan.Deployment{Unknown: true}}, nil)
 		if len(problems) != want[0] || len(warnings) != want[1] {
 			t.Errorf("%s: problems %v, warnings %v", terms, problems, warnings)
 		}
