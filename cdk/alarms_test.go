@@ -132,7 +132,7 @@ func (d *deployment) lives(held, missing, degraded span) {
 		}
 		if minute%60 == 0 { // a rack that stays rejected, and one whose pass fails and says so
 			d.must(passes.Pass(metrics.Pass{Rack: "other", State: outcome.StateRejected}))
-			d.must(passes.Pass(metrics.Pass{Rack: "third", State: outcome.StateFailed, News: true}))
+			d.must(passes.Pass(metrics.Pass{Rack: "third", State: outcome.StateFailed, NewStatus: true}))
 		}
 		d.others(minute)
 	}
