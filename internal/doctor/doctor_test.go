@@ -68,6 +68,7 @@ func healthy() *Observed {
 		Pools:   []PoolObject{{Kind: "EC2NodeClass", Name: "workload"}, {Kind: "NodePool", Name: "workload"}},
 	}
 	o.Config = o.Examined()
+	runs(o, "public.ecr.aws/karpenter/controller:1.10.0@sha256:1")
 	return o
 }
 

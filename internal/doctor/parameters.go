@@ -70,7 +70,7 @@ func (o *Observed) facts() plan.Facts {
 	if o.Unseen[CNI] == "" {
 		facts.CNI = &o.CNI
 	}
-	if facts.Cluster != nil && (o.Unseen[Rules] != "" || o.on() && o.Unseen[Deployments] != "") {
+	if facts.Cluster != nil && (o.Unseen[Rules] != "" || o.on() && o.running() == "") {
 		facts.Cluster = new(*facts.Cluster)
 		facts.Cluster.Version = "" // whether Karpenter fits it cannot be told without the version of Karpenter that runs
 	}
