@@ -79,7 +79,8 @@ func examine(ctx context.Context, rack, kubernetes string) (doctor.Report, error
 	observed := observe.Look(ctx, rack, paths(), observe.Clients{
 		Parameters: ssm.NewFromConfig(aws, func(o *ssm.Options) { o.RetryMaxAttempts = patientAttempts }), STS: sts.NewFromConfig(aws),
 		EKS: clusters, EC2: ec2.NewFromConfig(aws),
-		IAM: iam.NewFromConfig(aws), KMS: kms.NewFromConfig(aws), SQS: sqs.NewFromConfig(aws), Quotas: servicequotas.NewFromConfig(aws), Rules: eventbridge.NewFromConfig(aws),
+		IAM: iam.NewFromConfig(aws), KMS: kms.NewFromConfig(aws), SQS: sqs.NewFromConfig(aws),
+		Quotas: servicequotas.NewFromConfig(aws), Rules: eventbridge.NewFromConfig(aws),
 		Dial: k8s.Dial(aws, clusters),
 	})
 	observed.Kubernetes = kubernetes

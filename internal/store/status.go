@@ -212,6 +212,7 @@ func (s *Store) SaveStatus(ctx context.Context, status Status, digest string, re
 		values["incidents"] = packed(status.Incidents)
 	}
 	values["told"], values["text"] = text(reported.content), text(reported.text)
-	values["execution"], values["since"], values["changes"] = text(status.Execution), number(reported.Since), number(int64(len(status.Changed)))
+	values["execution"], values["since"] = text(status.Execution), number(reported.Since)
+	values["changes"] = number(int64(len(status.Changed)))
 	return wrap(s.put(ctx, values, nil), "rack %s: save status", status.Rack)
 }

@@ -44,8 +44,8 @@ func remedies() string {
 	for _, step := range slices.Sorted(maps.Keys(late)) {
 		row("`"+step+"`", late[step])
 	}
-	page.WriteString("\n## Failures\n\nThe status and the event `Rack Reconcile Failed` have the error, the reason and the remedy. The reason is " +
-		"what AWS or\nKubernetes said, after what Sawhorse was doing.\n\n")
+	page.WriteString("\n## Failures\n\nThe status and the event `Rack Reconcile Failed` have the error, the reason and the remedy. " +
+		"The reason is what AWS or\nKubernetes said, after what Sawhorse was doing.\n\n")
 	row("the reason has", "remedy")
 	row("---", "---")
 	for _, r := range byReason {

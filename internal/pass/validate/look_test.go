@@ -140,7 +140,8 @@ func (s *scene) tells(change func(*store.Status)) {
 	text, err := status.Text()
 	s.must(err)
 	s.cloud.SSM.Values["/sawhorse/racks/demo/status"] = text
-	s.must(s.store.SaveStatus(s.Context(), *status, store.Digest(outcome.StateReconciled, s.last(), nil), store.Reported{}.Wrote(*status, text)))
+	digest := store.Digest(outcome.StateReconciled, s.last(), nil)
+	s.must(s.store.SaveStatus(s.Context(), *status, digest, store.Reported{}.Wrote(*status, text)))
 }
 
 // last returns the record of the last iteration.

@@ -79,7 +79,8 @@ func TestAllWellIsToldAfterAFailure(t *testing.T) {
 	for what, written := range map[string][]string{"with Karpenter": {auth, on}, "that asks for nothing": {"node_disk=30"}} {
 		s := begin(t, written...)
 		s.pass(false)
-		s.must(s.store.SaveStatus(t.Context(), store.Status{Rack: "demo", State: outcome.StateFailed}, string(outcome.StateFailed), store.Reported{}))
+		failed := store.Status{Rack: "demo", State: outcome.StateFailed}
+		s.must(s.store.SaveStatus(t.Context(), failed, string(outcome.StateFailed), store.Reported{}))
 		if got := s.pass(false); got.Outcome != outcome.PassUnchanged || !got.Report {
 			t.Errorf("a rack %s: %+v", what, got)
 		}

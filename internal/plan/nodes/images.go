@@ -111,8 +111,9 @@ func (d *draft) image(i int, term map[string]any, facts plan.Facts) *foreign {
 		return refuse(facts.Deployment.Unknown, "", "selects images of the account that are not meant for nodes, like the backup of a server; "+
 			"write \"tags\":{%q:\"*\"} too, and give the images that nodes may run that tag", ownership.TagNodes)
 	default:
-		return refuse(facts.Deployment.Unknown || account == "" && accountID.MatchString(owner), "owner", "is %s; allowed are %s; write one of these, or "+
-			"have %s added to the stack's context value imageOwners", owner, allowedOwners(others), owner)
+		unknown := facts.Deployment.Unknown || account == "" && accountID.MatchString(owner)
+		return refuse(unknown, "owner", "is %s; allowed are %s; write one of these, or have %s added to the stack's context value imageOwners",
+			owner, allowedOwners(others), owner)
 	}
 	return nil
 }
