@@ -49,8 +49,8 @@ func accepted(t *testing.T) map[string]map[string][]object {
 				"additional_karpenter_nodepools_config": string(c.Pools),
 			}
 			maps.Copy(texts, c.Params)
-			result, err := validation.Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true},
-				validation.InForce{})
+			facts := plan.Facts{Offline: true, Deployment: plan.Deployment{Unknown: true}}
+			result, err := validation.Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), facts, validation.InForce{})
 			if err != nil || len(result.Problems) > 0 || len(result.Plan.NodePools.Objects) == 0 {
 				t.Fatalf("%s: %s: %v, %v, %d objects", file, c.What, err, result.Problems, len(result.Plan.NodePools.Objects))
 			}
