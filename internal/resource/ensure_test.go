@@ -3,6 +3,7 @@ package resource_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -47,13 +48,19 @@ func TestEnsure(t *testing.T) {
 	ensure(resource.Live{Name: "thing"}, s.wanted("", nil, nil), nil, 1, "create")
 	ensure(found, s.wanted("2", tags, nil), nil, 0)
 	t.Log("a part that differs is repaired, in order")
-	ensure(found, s.wanted("1", map[string]string{"team": "b"}, nil), nil, 2, "size", "tags")
+	w := s.open()
+	err := w.Ensure(t.Context(), found, s.wanted("1", map[string]string{"team": "b"}, nil))
+	s.did(w, err, nil, 2, "size", "tags")
+	want := []outcome.Change{{Subject: "size of the thing", Action: "set"}, {Subject: "thing", Action: "tagged"}}
+	if !slices.Equal(w.Changes, want) {
+		t.Errorf("%+v", w.Changes)
+	}
 	t.Log("one of others is left alone, or an error")
 	theirs := resource.Live{Name: "thing", Found: true}
 	ensure(theirs, s.wanted("1", nil, nil), nil, 0)
 	ensure(theirs, s.wanted("1", nil, errTheirs), errTheirs, 0)
 	t.Log("a read from before the deletion")
-	w := s.open()
+	w = s.open()
 	s.did(w, w.Delete(t.Context(), found, s.removal(nil)), nil, 1, "first", "delete")
 	ensure(theirs, s.wanted("1", nil, errTheirs), errTheirs, 0)
 	ensure(found, s.wanted("2", tags, nil), nil, 1, "create")
@@ -75,8 +82,10 @@ func TestEnsureAnUpdate(t *testing.T) {
 		}
 	}
 	ensure(false, "", "1", nil)
+	ensure(true, "1", "1", nil)
+	s.wrote("1")
 	ensure(false, "", "2", errTheirs)
-	s.wrote("1", "2")
+	s.wrote("2")
 	ensure(true, "1", "1", nil)
 	s.wrote("1")
 	ensure(true, "1", "1", nil)

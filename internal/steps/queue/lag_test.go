@@ -91,3 +91,32 @@ func TestAForeignQueueIsRefusedAtOnce(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A rule that others make in the place of one that was deleted moments ago is not overwritten.
+func TestAForeignRuleIsRefusedAtOnce(t *testing.T) {
+	cloud, q := begin()
+	complete(t, cloud, q, true)
+	theirs := *cloud.Events.Rules[name]
+	complete(t, cloud, q, false)
+	cloud.Pass(time.Minute)
+	theirs.Tags, theirs.Targets = nil, nil
+	cloud.Events.Rules[name] = &theirs
+	progress, err := q.Run(t.Context(), wanted(true), "")
+	if err != nil || progress.Wait == 0 {
+		t.Fatalf("the queue is new: %+v, %v", progress, err)
+	}
+	cloud.Pass(progress.Wait)
+	cloud.Forget()
+	if _, err := q.Run(t.Context(), wanted(true), ""); !errors.As(err, new(*outcome.Rejected)) || len(cloud.Changes()) > 0 {
+		t.Errorf("%v, %v", err, cloud.Changes())
+	}
+}
+
+// A queue that calls still find after its deletion is not deleted, and reported, a second time.
+func TestADeletedQueueLingers(t *testing.T) {
+	cloud, q := begin()
+	complete(t, cloud, q, true)
+	cloud.Lag.Dying = time.Minute
+	complete(t, cloud, q, false)
+	unchanged(t, cloud, q, false)
+}

@@ -65,14 +65,8 @@ const (
 	creationLag = 2 * time.Second
 )
 
-const (
-	// aspectQueue and aspectRule are the queue and the rule in the records of what was written and deleted. Parts of them
-	// are named below them.
-	aspectQueue = "queue"
-	aspectRule  = "rule"
-	// there is the value of the queue while it exists.
-	there = "there"
-)
+// deletions names the queue in the record of deletions.
+const deletions = "queue"
 
 // Run creates and repairs the queue and the rule, or removes them: the rule first, then the queue.
 func (q *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
@@ -90,10 +84,7 @@ func (q *Step) bring(ctx context.Context, p *plan.Plan, w *resource.Writer) erro
 	var live liveRule // is read meanwhile, and written only after the queue
 	var reading sync.WaitGroup
 	reading.Go(func() { live = q.describe(ctx, p) })
-	url, err := q.create(ctx, p, w)
-	if err == nil {
-		err = q.attributes(ctx, p, url, w)
-	}
+	url, err := q.queue(ctx, p, w)
 	if reading.Wait(); live.err != nil {
 		return live.err
 	}
@@ -131,19 +122,24 @@ func gone(err error) bool {
 	return errors.As(err, new(*types.QueueDoesNotExist)) || outcome.Code(err) == "AWS.SimpleQueueService.NonExistentQueue"
 }
 
-// tags returns a queue's tags. ours reports whether both ownership tags, of this rack and of this cluster, are among
-// them.
-func (q *Step) tags(ctx context.Context, p *plan.Plan, url string) (tags map[string]string, ours bool, err error) {
+// queueOf names the queue in the record of what was written, and in reports.
+func queueOf(p *plan.Plan) string { return "queue " + p.Queue.Name }
+
+// tags returns the queue with its tags. The URL is empty if there is none.
+func (q *Step) tags(ctx context.Context, p *plan.Plan, url string) (resource.Live, map[string]string, error) {
+	if url == "" {
+		return resource.Live{Name: queueOf(p)}, nil, nil
+	}
 	out, err := q.SQS.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url})
 	if err != nil {
-		return nil, false, fmt.Errorf("queue %s: read tags: %w", p.Queue.Name, err)
+		return resource.Live{}, nil, fmt.Errorf("queue %s: read tags: %w", p.Queue.Name, err)
 	}
-	return out.Tags, ownership.Owned(out.Tags, p.Rack, p.Cluster.ARN), nil
+	return resource.Live{Name: queueOf(p), Found: true, Owned: ownership.Owned(out.Tags, p.Rack, p.Cluster.ARN)}, out.Tags, nil
 }
 
-// create returns the URL of the rack's queue, and creates the queue if there is none. It does not adopt a queue that
-// Sawhorse has just deleted, although calls may still find that.
-func (q *Step) create(ctx context.Context, p *plan.Plan, w *resource.Writer) (string, error) {
+// queue creates or repairs the rack's queue, and returns its URL. It does not adopt a queue that Sawhorse has just deleted,
+// although calls may still find that.
+func (q *Step) queue(ctx context.Context, p *plan.Plan, w *resource.Writer) (string, error) {
 	url, err := q.find(ctx, p.Queue.Name)
 	if err != nil {
 		return "", err
@@ -156,33 +152,42 @@ func (q *Step) create(ctx context.Context, p *plan.Plan, w *resource.Writer) (st
 		if ending {
 			return "", outcome.NotYet(reuse, "SQS still finds the queue that was deleted less than 60 s ago")
 		}
-		return url, q.tag(ctx, p, url, w)
 	}
-	err = w.Write(ctx, resource.Write{
-		Aspect: aspectQueue, Value: there, Change: outcome.Change{Subject: "queue " + p.Queue.Name, Action: "created"},
-		Parts: map[string]string{"/attributes": resource.Hash(attributes(p)), "/tags": resource.Hash(p.Queue.Tags)},
-		Do: func(ctx context.Context) error {
-			in := &sqs.CreateQueueInput{QueueName: &p.Queue.Name, Attributes: attributes(p), Tags: p.Queue.Tags}
-			_, err := q.SQS.CreateQueue(ctx, in)
-			if errors.As(err, new(*types.QueueDeletedRecently)) {
-				return resource.NotMade(err)
-			}
-			return err
-		},
-	})
-	if errors.As(err, new(*types.QueueDeletedRecently)) {
-		return "", outcome.NotYet(reuse, "SQS holds the name of the queue that was deleted less than 60 s ago")
-	}
+	live, tags, err := q.tags(ctx, p, url)
 	if err != nil {
-		return "", fmt.Errorf("queue %s: create: %w", p.Queue.Name, err)
+		return "", err
 	}
-	return "", outcome.NotYet(creationLag, "queue %s is new, and does not exist for every call yet", p.Queue.Name)
+	attributes, err := q.attributes(ctx, p, url, live.Owned)
+	if err != nil {
+		return "", err
+	}
+	err = w.Ensure(ctx, live, resource.Wanted{
+		Unowned: outcome.Reject("rack", "SQS queue %s exists and was not made by Sawhorse for this rack and cluster; delete it, or "+
+			"use another rack name", p.Queue.Name),
+		Create: func(ctx context.Context) error { return q.create(ctx, p) },
+		Parts: []resource.Write{resource.Tags(tags, p.Queue.Tags, func(ctx context.Context) error {
+			_, err := q.SQS.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &url, Tags: p.Queue.Tags})
+			return wrap(err, "queue %s: tag", p.Queue.Name)
+		}), attributes},
+	})
+	if err == nil && url == "" {
+		err = outcome.NotYet(creationLag, "queue %s is new, and does not exist for every call yet", p.Queue.Name)
+	}
+	return url, err
+}
+
+func (q *Step) create(ctx context.Context, p *plan.Plan) error {
+	_, err := q.SQS.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &p.Queue.Name, Attributes: attributes(p), Tags: p.Queue.Tags})
+	if errors.As(err, new(*types.QueueDeletedRecently)) {
+		return resource.NotMade(outcome.NotYet(reuse, "SQS holds the name of the queue that was deleted less than 60 s ago"))
+	}
+	return wrap(err, "queue %s: create", p.Queue.Name)
 }
 
 // ending reports whether a queue that calls still find is one that Sawhorse deleted less than a minute ago, and not one
 // created since.
 func (q *Step) ending(ctx context.Context, p *plan.Plan, url string) (bool, error) {
-	at, err := q.Deletions.Deletion(ctx, p.Rack, aspectQueue)
+	at, err := q.Deletions.Deletion(ctx, p.Rack, deletions)
 	if err != nil || q.Now().Sub(at) >= deletionLag {
 		return false, err
 	}
@@ -199,28 +204,6 @@ func (q *Step) ending(ctx context.Context, p *plan.Plan, url string) (bool, erro
 	return made < at.Unix(), nil
 }
 
-// tag adds missing tags to an existing queue, and rejects a queue that is not ours.
-func (q *Step) tag(ctx context.Context, p *plan.Plan, url string, w *resource.Writer) error {
-	live, ours, err := q.tags(ctx, p, url)
-	if err != nil {
-		return err
-	}
-	if !ours {
-		return outcome.Reject("rack", "SQS queue %s exists and was not made by Sawhorse for this rack and cluster; delete it, or "+
-			"use another rack name", p.Queue.Name)
-	}
-	wanted := resource.Hash(p.Queue.Tags)
-	return w.Write(ctx, resource.Write{
-		Aspect: aspectQueue + "/tags", Value: wanted,
-		Read:   resource.Read(len(ownership.LackingTags(live, p.Queue.Tags)) == 0, wanted),
-		Change: outcome.Change{Subject: "queue " + p.Queue.Name, Action: "tagged"},
-		Do: func(ctx context.Context) error {
-			_, err := q.SQS.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &url, Tags: p.Queue.Tags})
-			return wrap(err, "queue %s: tag", p.Queue.Name)
-		},
-	})
-}
-
 // attributes returns the queue's attributes with its policy, which is one of them for SQS.
 func attributes(p *plan.Plan) map[string]string {
 	all := maps.Clone(p.Queue.Attributes)
@@ -228,27 +211,29 @@ func attributes(p *plan.Plan) map[string]string {
 	return all
 }
 
-// attributes sets the queue's attributes if some differ, and leaves all others alone.
-func (q *Step) attributes(ctx context.Context, p *plan.Plan, url string, w *resource.Writer) error {
-	live, err := q.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url,
-		AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
-	if err != nil {
-		return fmt.Errorf("queue %s: read attributes: %w", p.Queue.Name, err)
-	}
+// attributes returns the part with the queue's attributes, which are set if some differ. All others are left alone. They are
+// read if the queue is the rack's.
+func (q *Step) attributes(ctx context.Context, p *plan.Plan, url string, owned bool) (resource.Write, error) {
 	wanted, same := attributes(p), true
-	for name, value := range wanted {
-		have := live.Attributes[name]
-		same = same && (have == value || name == string(types.QueueAttributeNamePolicy) && outcome.SamePolicy(have, value))
+	if owned {
+		live, err := q.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url,
+			AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
+		if err != nil {
+			return resource.Write{}, fmt.Errorf("queue %s: read attributes: %w", p.Queue.Name, err)
+		}
+		for name, value := range wanted {
+			have := live.Attributes[name]
+			same = same && (have == value || name == string(types.QueueAttributeNamePolicy) && outcome.SamePolicy(have, value))
+		}
 	}
 	hash := resource.Hash(wanted)
-	return w.Write(ctx, resource.Write{
-		Aspect: aspectQueue + "/attributes", Read: resource.Read(same, hash), Value: hash,
-		Change: outcome.Change{Subject: "queue " + p.Queue.Name, Action: "repaired"},
+	return resource.Write{
+		Aspect: "/attributes", Read: resource.Read(same, hash), Value: hash, Change: outcome.Change{Action: "repaired"},
 		Do: func(ctx context.Context) error {
 			_, err := q.SQS.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: &url, Attributes: wanted})
 			return wrap(err, "queue %s: set attributes", p.Queue.Name)
 		},
-	})
+	}, nil
 }
 
 // wrap adds context to an error. It returns nil for nil.
@@ -268,17 +253,9 @@ func (q *Step) remove(ctx context.Context, p *plan.Plan, w *resource.Writer) err
 	if err := q.removeRule(ctx, p, w); err != nil {
 		return err
 	}
-	url, err := q.find(ctx, p.Queue.Name)
-	if err != nil {
-		return err
-	}
-	if url != "" {
-		err = q.delete(ctx, p, url, w)
-	}
-	if (url == "" || gone(err)) && w.Created(aspectQueue) {
-		return resource.NotShown(creationLag, "queue "+p.Queue.Name)
-	}
-	if err != nil && !gone(err) {
+	if err := q.delete(ctx, p, w); gone(err) && w.Created(queueOf(p)) {
+		return resource.NotShown(creationLag, queueOf(p))
+	} else if err != nil && !gone(err) {
 		return err
 	}
 	w.Outputs = map[string]string{"interruption_queue_url": "", "interruption_queue_arn": "", "interruption_rule": ""}
@@ -286,18 +263,19 @@ func (q *Step) remove(ctx context.Context, p *plan.Plan, w *resource.Writer) err
 }
 
 // delete deletes the queue if it is ours. It records the deletion first, because the step must know of it before it
-// creates the next queue. A queue that is on record and still found is deleted again: the record says only that a
-// deletion was planned.
-func (q *Step) delete(ctx context.Context, p *plan.Plan, url string, w *resource.Writer) error {
-	_, ours, err := q.tags(ctx, p, url)
-	if err != nil || !ours {
+// creates the next queue. The record says only that a deletion was planned.
+func (q *Step) delete(ctx context.Context, p *plan.Plan, w *resource.Writer) error {
+	url, err := q.find(ctx, p.Queue.Name)
+	if err != nil {
 		return err
 	}
-	if err := q.Deletions.NoteDeletion(ctx, p.Rack, aspectQueue, q.Now()); err != nil {
+	live, _, err := q.tags(ctx, p, url)
+	if err != nil {
 		return err
 	}
-	return w.Write(ctx, resource.Write{
-		Aspect: aspectQueue, Read: there, Change: outcome.Change{Subject: "queue " + p.Queue.Name, Action: "deleted"},
+	return w.Delete(ctx, live, resource.Removal{
+		Wait:  creationLag,
+		First: func(ctx context.Context) error { return q.Deletions.NoteDeletion(ctx, p.Rack, deletions, q.Now()) },
 		Do: func(ctx context.Context) error {
 			_, err := q.SQS.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url})
 			return wrap(err, "queue %s: delete", p.Queue.Name)

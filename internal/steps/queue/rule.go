@@ -18,60 +18,56 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
-// liveRule is the rule as EventBridge has it, with its tags and targets. It is nil if there is no such rule.
+// liveRule is the rule as EventBridge has it, with its tags and targets. All is empty if there is no such rule.
 type liveRule struct {
-	*eventbridge.DescribeRuleOutput
+	eventbridge.DescribeRuleOutput
+	found   resource.Live
 	tags    map[string]string
 	targets []types.Target
 	err     error
 }
 
+// ruleOf names the rule in the record of what was written, and in reports.
+func ruleOf(p *plan.Plan) string { return "rule " + p.Queue.Rule.Name }
+
 // rule creates or repairs the rule and its one target, and enables the rule.
 func (q *Step) rule(ctx context.Context, p *plan.Plan, live liveRule, w *resource.Writer) error {
-	none := live.DescribeRuleOutput == nil || w.Deleted(aspectRule)
-	perhaps := none && w.Created(aspectRule) // AWS does not show it yet, or somebody has deleted it
-	if !none && !ownership.Owned(live.tags, p.Rack, p.Cluster.ARN) {
-		return outcome.Reject("rack", "EventBridge rule %s exists and was not made by Sawhorse for this rack and cluster; "+
-			"delete it, or use another rack name", p.Queue.Rule.Name)
-	}
-	arn, err := q.putRule(ctx, p, live, none, w)
-	if err == nil && perhaps {
-		err = q.tagRule(ctx, p, arn, nil, w)
-	}
-	if err == nil && !none {
-		err = q.tagRule(ctx, p, live.Arn, live.tags, w)
-	}
-	if err != nil {
-		return err
-	}
-	return q.target(ctx, p, live.targets, w)
-}
-
-// putRule puts the rule if there is none, or if its pattern or its state differs. It returns the ARN of a rule that it has put.
-func (q *Step) putRule(ctx context.Context, p *plan.Plan, live liveRule, none bool, w *resource.Writer) (arn *string, err error) {
-	pattern := p.Queue.Rule.Pattern.JSON()
-	same := !none && live.State == types.RuleStateEnabled && live.EventPattern != nil && sameJSON(*live.EventPattern, pattern)
-	input := &eventbridge.PutRuleInput{
-		Name: &p.Queue.Rule.Name, EventPattern: &pattern, State: types.RuleStateEnabled, Description: &p.Queue.Rule.Description,
-	}
-	action, parts := "repaired", map[string]string{}
-	if none { // PutRule ignores the tags of an existing rule
-		input.Tags, action, parts["/tags"] = ruleTags(p.Queue.Tags), "created", resource.Hash(p.Queue.Tags)
-	}
-	hash := resource.Hash(pattern)
-	err = w.Write(ctx, resource.Write{
-		Aspect: aspectRule, Read: resource.Read(same, hash), Value: hash, Parts: parts,
-		Change: outcome.Change{Subject: "rule " + p.Queue.Rule.Name, Action: action},
-		Do: func(ctx context.Context) error {
-			out, err := q.Rules.PutRule(ctx, input)
+	arn, pattern := live.Arn, p.Queue.Rule.Pattern.JSON()
+	put := func(tags []types.Tag) func(context.Context) error {
+		return func(ctx context.Context) error {
+			out, err := q.Rules.PutRule(ctx, &eventbridge.PutRuleInput{
+				Name: &p.Queue.Rule.Name, EventPattern: &pattern, State: types.RuleStateEnabled, Description: &p.Queue.Rule.Description, Tags: tags,
+			})
 			if err != nil {
 				return wrap(quota(err), "rule %s: put", p.Queue.Rule.Name)
 			}
 			arn = out.RuleArn
 			return nil
-		},
+		}
+	}
+	same := live.State == types.RuleStateEnabled && sameJSON(aws.ToString(live.EventPattern), pattern)
+	tags := resource.Tags(live.tags, p.Queue.Tags, func(ctx context.Context) error {
+		_, err := q.Rules.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: arn, Tags: ruleTags(p.Queue.Tags)})
+		return wrap(err, "rule %s: tag", p.Queue.Rule.Name)
 	})
-	return arn, err
+	perhaps := !live.found.Found && w.Created(live.found.Name) // AWS does not show it yet, or somebody has deleted it
+	hash := resource.Hash(pattern)
+	err := w.Ensure(ctx, live.found, resource.Wanted{
+		Unowned: outcome.Reject("rack", "EventBridge rule %s exists and was not made by Sawhorse for this rack and cluster; "+
+			"delete it, or use another rack name", p.Queue.Rule.Name),
+		Create: put(ruleTags(p.Queue.Tags)),
+		Parts: []resource.Write{{
+			Read: resource.Read(same, hash), Value: hash, Change: outcome.Change{Action: "repaired"}, Do: put(nil),
+		}, tags},
+	})
+	if err == nil && perhaps { // PutRule ignores the tags of an existing rule
+		there := resource.Live{Name: live.found.Name, Found: true, Owned: true}
+		err = w.Ensure(ctx, there, resource.Wanted{Parts: []resource.Write{tags}})
+	}
+	if err != nil {
+		return err
+	}
+	return q.target(ctx, p, live.targets, w)
 }
 
 // quota adds to the error what to do if the event bus has no rule left. EventBridge's own text names neither the quota
@@ -85,22 +81,8 @@ func quota(err error) error {
 		"--service-code events --quota-code L-244521F2 --desired-value NUMBER`: %w", err))
 }
 
-// tagRule sets the tags of a rule of ours, if some are missing.
-func (q *Step) tagRule(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, w *resource.Writer) error {
-	wanted := resource.Hash(p.Queue.Tags)
-	return w.Write(ctx, resource.Write{
-		Aspect: aspectRule + "/tags", Value: wanted,
-		Read:   resource.Read(len(ownership.LackingTags(live, p.Queue.Tags)) == 0, wanted),
-		Change: outcome.Change{Subject: "rule " + p.Queue.Rule.Name, Action: "tagged"},
-		Do: func(ctx context.Context) error {
-			_, err := q.Rules.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: arn, Tags: ruleTags(p.Queue.Tags)})
-			return wrap(err, "rule %s: tag", p.Queue.Rule.Name)
-		},
-	})
-}
-
-// aspectTargets is the path of the rule's targets, by their ids.
-const aspectTargets = aspectRule + "/targets/"
+// targetsOf is the path of the rule's targets, by their ids.
+func targetsOf(p *plan.Plan) string { return ruleOf(p) + "/targets/" }
 
 func (q *Step) target(ctx context.Context, p *plan.Plan, live []types.Target, w *resource.Writer) error {
 	read := ""
@@ -110,7 +92,7 @@ func (q *Step) target(ctx context.Context, p *plan.Plan, live []types.Target, w 
 		}
 	}
 	return w.Write(ctx, resource.Write{
-		Aspect: aspectTargets + p.Queue.Rule.Target, Read: read, Value: p.Queue.ARN,
+		Aspect: targetsOf(p) + p.Queue.Rule.Target, Read: read, Value: p.Queue.ARN,
 		Change: outcome.Change{Subject: "target of rule " + p.Queue.Rule.Name, Action: "put"},
 		Do:     func(ctx context.Context) error { return q.putTarget(ctx, p) },
 	})
@@ -140,50 +122,41 @@ func known(err error) error {
 
 // describe reads the rule with its tags and targets.
 func (q *Step) describe(ctx context.Context, p *plan.Plan) liveRule {
-	live, err := q.Rules.DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: &p.Queue.Rule.Name})
-	if missing(err) {
-		return liveRule{}
+	none := liveRule{found: resource.Live{Name: ruleOf(p)}}
+	failed := func(err error, what string) liveRule {
+		if !missing(err) { // it is missing if it was deleted since, or moments ago
+			none.err = fmt.Errorf("rule %s: %s: %w", p.Queue.Rule.Name, what, err)
+		}
+		return none
 	}
+	live, err := q.Rules.DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: &p.Queue.Rule.Name})
 	if err != nil {
-		return liveRule{err: fmt.Errorf("rule %s: describe: %w", p.Queue.Rule.Name, err)}
+		return failed(err, "describe")
 	}
 	out, err := q.Rules.ListTagsForResource(ctx, &eventbridge.ListTagsForResourceInput{ResourceARN: live.Arn})
-	if missing(err) { // deleted since, or moments ago
-		return liveRule{}
-	}
 	if err != nil {
-		return liveRule{err: fmt.Errorf("rule %s: read tags: %w", p.Queue.Rule.Name, err)}
+		return failed(err, "read tags")
 	}
 	tags := map[string]string{}
 	for _, t := range out.Tags {
 		tags[*t.Key] = *t.Value
 	}
 	targets, err := q.Rules.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: &p.Queue.Rule.Name})
-	if missing(err) {
-		return liveRule{}
-	}
 	if err != nil {
-		return liveRule{err: fmt.Errorf("rule %s: list targets: %w", p.Queue.Rule.Name, err)}
+		return failed(err, "list targets")
 	}
-	return liveRule{live, tags, targets.Targets, nil}
+	found := resource.Live{Name: ruleOf(p), Found: true, Owned: ownership.Owned(tags, p.Rack, p.Cluster.ARN)}
+	return liveRule{*live, found, tags, targets.Targets, nil}
 }
 
 func (q *Step) removeRule(ctx context.Context, p *plan.Plan, w *resource.Writer) error {
 	live := q.describe(ctx, p)
-	if live.err == nil && live.DescribeRuleOutput == nil && w.Created(aspectRule) {
-		return resource.NotShown(creationLag, "rule "+p.Queue.Rule.Name)
-	}
-	if live.err != nil || w.Deleted(aspectRule) || !ownership.Owned(live.tags, p.Rack, p.Cluster.ARN) {
+	if live.err != nil {
 		return live.err
 	}
-	reported := w.Changes
-	err := q.removeTargets(ctx, p, live.targets, w)
-	w.Changes = reported // a removal reports only the rule
-	if err != nil {
-		return err
-	}
-	return w.Write(ctx, resource.Write{
-		Aspect: aspectRule, Read: there, Change: outcome.Change{Subject: "rule " + p.Queue.Rule.Name, Action: "deleted"},
+	return w.Delete(ctx, live.found, resource.Removal{
+		Wait:  creationLag,
+		First: func(ctx context.Context) error { return q.removeTargets(ctx, p, live.targets, w) },
 		Do: func(ctx context.Context) error {
 			_, err := q.Rules.DeleteRule(ctx, &eventbridge.DeleteRuleInput{Name: &p.Queue.Rule.Name})
 			return wrap(known(err), "rule %s: delete", p.Queue.Rule.Name)
@@ -192,14 +165,14 @@ func (q *Step) removeRule(ctx context.Context, p *plan.Plan, w *resource.Writer)
 }
 
 func (q *Step) removeTargets(ctx context.Context, p *plan.Plan, live []types.Target, w *resource.Writer) error {
-	ids := w.Unseen(aspectTargets)
+	ids := w.Unseen(targetsOf(p))
 	for _, t := range live {
 		ids = append(ids, *t.Id)
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		err := w.Write(ctx, resource.Write{
-			Aspect: aspectTargets + id, Read: there,
+			Aspect: targetsOf(p) + id, Read: resource.There,
 			Do: func(ctx context.Context) error {
 				_, err := q.Rules.RemoveTargets(ctx, &eventbridge.RemoveTargetsInput{Rule: &p.Queue.Rule.Name, Ids: []string{id}})
 				return wrap(known(err), "rule %s: remove targets", p.Queue.Rule.Name)
