@@ -50,11 +50,11 @@ func (a *Step) close(ctx context.Context, p *plan.Plan, w *resource.Writer) erro
 // already deleted the rights. If the API server is permanently unreachable, the rights stay, but nobody holds them once
 // the entries are gone. So an unreachable cluster does not keep a rack from being forgotten.
 func (a *Step) revoke(ctx context.Context, p *plan.Plan, w *resource.Writer) error {
-	own, err := a.describe(ctx, p, "access")
-	if err == nil && own == nil && w.Created(aspect("access")) {
-		return resource.NotShown(poll, aspect("access"))
+	found, own, err := a.describe(ctx, p, "access")
+	if err == nil && !found.Found && w.Created(found.Name) {
+		return resource.NotShown(poll, found.Name)
 	}
-	if err != nil || own == nil {
+	if err != nil || !found.Found {
 		return err
 	}
 	err = a.prune(ctx, p, w)
@@ -100,12 +100,9 @@ func (a *Step) prune(ctx context.Context, p *plan.Plan, w *resource.Writer) erro
 
 // remove deletes one function's access entry, if there is one.
 func (a *Step) remove(ctx context.Context, p *plan.Plan, function string, w *resource.Writer) error {
-	live, err := a.describe(ctx, p, function)
-	if err == nil && live == nil && w.Created(aspect(function)) {
-		return resource.NotShown(poll, aspect(function))
-	}
-	if err != nil || live == nil || w.Deleted(aspect(function)) {
+	live, _, err := a.describe(ctx, p, function)
+	if err != nil {
 		return err
 	}
-	return a.delete(ctx, p, function, outcome.Change{Subject: aspect(function), Action: "deleted"}, w)
+	return w.Delete(ctx, live, resource.Removal{Wait: poll, Do: a.deletion(p, function)})
 }

@@ -37,54 +37,47 @@ func (a *Step) entries(ctx context.Context, p *plan.Plan, w *resource.Writer) er
 // entry creates or repairs one function's access entry. EKS may still return a deleted entry, so a new entry is checked
 // again until it is two polls old.
 func (a *Step) entry(ctx context.Context, p *plan.Plan, function string, w *resource.Writer) error {
-	role := a.Principals[function]
-	live, err := a.describe(ctx, p, function)
+	found, live, err := a.describe(ctx, p, function)
 	if err != nil {
 		return err
 	}
-	if w.Deleted(aspect(function)) {
-		live = nil
-	}
-	if live != nil {
-		stale, err := a.stale(ctx, live, role)
+	if found.Found && !w.Deleted(found.Name) {
+		stale, err := a.stale(ctx, live, a.Principals[function])
 		if err != nil {
 			return err
 		}
-		if stale {
-			if err := a.delete(ctx, p, function, outcome.Change{}, w); err != nil {
-				return err
-			}
-			live = nil
+		if stale { // it is not reported, as the creation is
+			err = w.Write(ctx, resource.Write{Aspect: found.Name, Read: resource.There, Do: a.deletion(p, function)})
 		}
-	}
-	if live == nil {
-		if err := a.create(ctx, p, function, w); err != nil {
+		if err != nil {
 			return err
 		}
-		return a.policy(ctx, p, function, new(a.Now()), w)
 	}
-	if err := a.update(ctx, p, function, live, w); err != nil {
-		return a.tooEarly(function, live.CreatedAt, err, w)
+	made := live.CreatedAt
+	err = w.Ensure(ctx, found, resource.Wanted{
+		Create: func(ctx context.Context) error { made = new(a.Now()); return a.create(ctx, p, function) },
+		Parts:  []resource.Write{a.update(p, function, live, w)},
+	})
+	if err != nil {
+		return err
 	}
-	return a.policy(ctx, p, function, live.CreatedAt, w)
+	return a.policy(ctx, p, function, made, w)
 }
 
-// aspect names a function's access entry in the record of what was written, there is its value while the entry exists.
+// aspect names a function's access entry in the record of what was written.
 func aspect(function string) string { return "access entry of function " + function }
 
-const there = "there"
-
-// describe returns one function's access entry; nil if there is none.
-func (a *Step) describe(ctx context.Context, p *plan.Plan, function string) (*types.AccessEntry, error) {
+// describe returns one function's access entry, an empty one if there is none.
+func (a *Step) describe(ctx context.Context, p *plan.Plan, function string) (resource.Live, *types.AccessEntry, error) {
 	role := a.Principals[function]
 	out, err := a.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role})
 	if notFound(err) {
-		return nil, nil
+		return resource.Live{Name: aspect(function)}, &types.AccessEntry{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("access entry %s: describe: %w", role, err)
+		return resource.Live{}, nil, fmt.Errorf("access entry %s: describe: %w", role, err)
 	}
-	return out.AccessEntry, nil
+	return resource.Live{Name: aspect(function), Found: true, Owned: true}, out.AccessEntry, nil
 }
 
 func notFound(err error) bool { return errors.As(err, new(*types.ResourceNotFoundException)) }
@@ -109,40 +102,31 @@ func (a *Step) made(ctx context.Context, roleARN string) (*time.Time, error) {
 	return out.Role.CreateDate, nil
 }
 
-func (a *Step) create(ctx context.Context, p *plan.Plan, function string, w *resource.Writer) error {
+func (a *Step) create(ctx context.Context, p *plan.Plan, function string) error {
 	role := a.Principals[function]
-	return w.Write(ctx, resource.Write{
-		Aspect: aspect(function), Value: there, Change: outcome.Change{Subject: aspect(function), Action: "created"},
-		Parts: map[string]string{"/groups": resource.Hash(groups(function))},
-		Do: func(ctx context.Context) error {
-			_, err := a.EKS.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
-				ClusterName: &p.Cluster.Name, PrincipalArn: &role, KubernetesGroups: groups(function), Type: new("STANDARD"),
-			})
-			if errors.As(err, new(*types.ResourceInUseException)) {
-				return outcome.NotYet(poll,
-					"EKS has an access entry of function %s that it does not show yet, or an earlier one that is being deleted", function)
-			}
-			if err != nil {
-				return fmt.Errorf("access entry %s: create: %w", role, a.unknownToEKS(ctx, function, err))
-			}
-			return nil
-		},
+	_, err := a.EKS.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
+		ClusterName: &p.Cluster.Name, PrincipalArn: &role, KubernetesGroups: groups(function), Type: new("STANDARD"),
 	})
+	if errors.As(err, new(*types.ResourceInUseException)) {
+		return outcome.NotYet(poll,
+			"EKS has an access entry of function %s that it does not show yet, or an earlier one that is being deleted", function)
+	}
+	if err != nil {
+		return fmt.Errorf("access entry %s: create: %w", role, a.unknownToEKS(ctx, function, err))
+	}
+	return nil
 }
 
-// delete deletes one function's access entry.
-func (a *Step) delete(ctx context.Context, p *plan.Plan, function string, change outcome.Change, w *resource.Writer) error {
-	role := a.Principals[function]
-	return w.Write(ctx, resource.Write{
-		Aspect: aspect(function), Read: there, Change: change,
-		Do: func(ctx context.Context) error {
-			_, err := a.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role})
-			if err != nil && !notFound(err) {
-				return fmt.Errorf("access entry %s: delete: %w", role, err)
-			}
-			return nil
-		},
-	})
+// deletion returns the deletion of one function's access entry.
+func (a *Step) deletion(p *plan.Plan, function string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		role := a.Principals[function]
+		_, err := a.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role})
+		if err != nil && !notFound(err) {
+			return fmt.Errorf("access entry %s: delete: %w", role, err)
+		}
+		return nil
+	}
 }
 
 // unknownToEKS turns EKS's refusal of a new role into a wait. EKS learns of a role some 10 s after its creation, and
@@ -163,22 +147,23 @@ func (a *Step) unknownToEKS(ctx context.Context, function string, err error) err
 	return fmt.Errorf("EKS refuses the role of function %s although it is no new one; deploy the stack again: %w", function, err)
 }
 
-func (a *Step) update(ctx context.Context, p *plan.Plan, function string, live *types.AccessEntry, w *resource.Writer) error {
+// update returns the part with the Kubernetes groups of a function's access entry.
+func (a *Step) update(p *plan.Plan, function string, live *types.AccessEntry, w *resource.Writer) resource.Write {
 	role, wanted := a.Principals[function], groups(function)
-	return w.Write(ctx, resource.Write{
-		Aspect: aspect(function) + "/groups", Value: resource.Hash(wanted),
-		Read:   resource.Read(slices.Equal(live.KubernetesGroups, wanted), resource.Hash(wanted)),
-		Change: outcome.Change{Subject: aspect(function), Action: "updated"},
+	hash := resource.Hash(wanted)
+	return resource.Write{
+		Aspect: "/groups", Read: resource.Read(slices.Equal(live.KubernetesGroups, wanted), hash), Value: hash,
+		Change: outcome.Change{Action: "updated"},
 		Do: func(ctx context.Context) error {
 			_, err := a.EKS.UpdateAccessEntry(ctx, &eks.UpdateAccessEntryInput{
 				ClusterName: &p.Cluster.Name, PrincipalArn: &role, KubernetesGroups: wanted,
 			})
 			if err != nil {
-				return fmt.Errorf("access entry %s: update: %w", role, err)
+				return a.tooEarly(function, live.CreatedAt, fmt.Errorf("access entry %s: update: %w", role, err), w)
 			}
 			return nil
 		},
-	})
+	}
 }
 
 // policy associates EKS's cluster admin policy with an administrator's entry. made is when the entry was created: EKS
