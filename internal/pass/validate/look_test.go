@@ -184,6 +184,27 @@ func TestALookAtAPausedRack(t *testing.T) {
 	}
 }
 
+// A look at a rack that stays rejected or paused writes its metrics, because no pass runs that would. Those of a reconciled
+// rack are the passes' own.
+func TestTheMetricsOfALook(t *testing.T) {
+	for _, c := range []struct {
+		write string
+		state outcome.State
+		want  []outcome.State
+	}{
+		{"node_disk=30", outcome.StateReconciled, nil},
+		{"karpenter_cpu_limit=many", outcome.StateRejected, []outcome.State{outcome.StateRejected}},
+		{"paused=true", outcome.StatePaused, []outcome.State{outcome.StatePaused}},
+	} {
+		s := audited(t, c.write)
+		s.reported(c.state)
+		s.quiet = nil
+		if got := s.looked(); got != "" || !slices.Equal(s.quiet, c.want) {
+			t.Errorf("%s: found %q, metrics of %v, want %v", c.state, got, s.quiet, c.want)
+		}
+	}
+}
+
 func TestALookAtRacksWithoutAPlan(t *testing.T) {
 	s := begin(t)
 	s.all = true
