@@ -84,9 +84,11 @@ func TestCloses(t *testing.T) {
 // If the cluster is gone or has no entries at all, nothing is to be done.
 func TestClosesNothing(t *testing.T) {
 	for what, spoil := range map[string]func(scene){
-		"gone":        func(s scene) { s.cloud.EKS.Cluster = nil },
-		"going":       func(s scene) { s.cloud.EKS.Cluster.Status = types.ClusterStatusDeleting },
-		"never asked": func(s scene) { s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeConfigMap },
+		"gone":                    func(s scene) { s.cloud.EKS.Cluster = nil },
+		"going":                   func(s scene) { s.cloud.EKS.Cluster.Status = types.ClusterStatusDeleting },
+		"never asked":             func(s scene) { s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeConfigMap },
+		"older than access modes": func(s scene) { s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = "" },
+		"without access modes":    func(s scene) { s.cloud.EKS.Cluster.AccessConfig = nil },
 	} {
 		s := closing(t)
 		spoil(s)
