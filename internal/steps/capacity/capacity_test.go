@@ -190,6 +190,14 @@ func TestNotEvenAtTheMaximum(t *testing.T) {
 	s.passes("Pods without a place stay Pending")
 }
 
+// Nodes of a group that is at its maximum are no offer.
+func TestAGroupAtItsMaximumCouldAddNothing(t *testing.T) {
+	s := begin(t)
+	s.karpenter("1500m", "1500m", "1500m", "1500m", "1500m", "1500m")
+	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(1, 2, 2))
+	s.refused("node group system has 2 of at most 2 nodes; 4 pod(s) have no place then: ")
+}
+
 // With force the step does not wait for starting nodes either.
 func TestForceWaitsForNothing(t *testing.T) {
 	s := begin(t)
