@@ -219,6 +219,24 @@ func TestDoesNotRetireBeforeTheCopyIsReady(t *testing.T) {
 	s.fails("retire", "its copy system-ondemand has been deleted; the next pass makes it again")
 }
 
+// What EKS says of a copy is told with what it lacks.
+func TestACopyThatIsNotReadyNamesItsIssues(t *testing.T) {
+	s := beginSPOT(t)
+	s.done("copy")
+	delete(s.api.Objects, "/api/v1/nodes/system-ondemand-2")
+	const ready = "1 of the 2 nodes of node group system-ondemand are Ready"
+	if progress, _ := s.run("copy"); progress.Note != ready {
+		t.Errorf("%q, want %q", progress.Note, ready)
+	}
+	s.cloud.EKS.Groups["system-ondemand"].Health = &types.NodegroupHealth{Issues: []types.Issue{
+		{Code: types.NodegroupIssueCodeInsufficientFreeAddresses, Message: new("no free address in subnet-1")},
+	}}
+	const want = ready + " (InsufficientFreeAddresses: no free address in subnet-1)"
+	if progress, _ := s.run("copy"); progress.Note != want {
+		t.Errorf("%q, want %q", progress.Note, want)
+	}
+}
+
 // A PodDisruptionBudget holds up the drain for a limited time. An incident names the pods that it kept.
 func TestABudgetHoldsUpTheDrainForATime(t *testing.T) {
 	s := beginSPOT(t)
