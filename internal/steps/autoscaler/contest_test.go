@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -50,6 +53,36 @@ func TestWhatOthersSetBackIsNotFoughtOver(t *testing.T) {
 	if progress := s.run(plan.AutoscalerOff, true); len(progress.Warnings) > 0 || len(s.contests) != 1 {
 		t.Errorf("%+v, %v", progress.Warnings, s.contests)
 	}
+}
+
+// The warning names the manager of the field that was set back, and not the one that wrote to the Deployment last.
+func TestTheWarningNamesWhoSetTheFieldBack(t *testing.T) {
+	wanted := deployment{&unstructured.Unstructured{Object: autoscaler("ca", image)}}
+	wanted.scale(0)
+	managers := []metav1.ManagedFieldsEntry{
+		manager("scaler", 1, `{"f:spec":{"f:replicas":{}}}`),
+		manager("templater", 2, `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"ca\"}":{"f:command":{}}}}}}}`),
+		manager("placer", 3, `{"f:spec":{"f:template":{"f:spec":{"f:nodeSelector":{"f:`+ownership.LabelSystemNode+`":{}}}}}}`),
+		manager("labeller", 4, `{"f:metadata":{"f:labels":{}}}`),
+	}
+	for by, change := range map[string]func(deployment){
+		"scaler":    func(d deployment) { d.scale(1) },
+		"templater": func(d deployment) { d.setLine(line{Command: []string{"./cluster-autoscaler", "--nodes=1:2:theirs"}}) },
+		"placer":    func(d deployment) { d.setPin(new("false")) },
+	} {
+		live, r := wanted.copy(), &run{}
+		live.SetManagedFields(managers)
+		change(live)
+		r.contested(live, wanted, outcome.Ruling{Times: 2})
+		if len(r.progress.Warnings) != 1 || !strings.Contains(r.progress.Warnings[0].Message, ": "+by+" has set it back 2 times") {
+			t.Errorf("%s: %v", by, r.progress.Warnings)
+		}
+	}
+}
+
+func manager(name string, minute int, fields string) metav1.ManagedFieldsEntry {
+	at := metav1.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC)
+	return metav1.ManagedFieldsEntry{Manager: name, Time: &at, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
 }
 
 // If the step stops between the change and its record, the next call records it. What others revert afterwards is

@@ -39,7 +39,10 @@ func TestGroupsThatEKSDoesNotKnowStayTargets(t *testing.T) {
 
 	t.Log("beside the additional groups, and what it scaled before is still known")
 	s.scaling.Groups = s.scaling.Groups[:4]
-	s.run(plan.AutoscalerGroups, true)
+	if progress := s.run(plan.AutoscalerGroups, true); len(progress.Warnings) != 1 ||
+		!strings.Contains(progress.Warnings[0].Message, "no managed node group: spark;") {
+		t.Errorf("warnings %+v", progress.Warnings)
+	}
 	want = "1 [./cluster-autoscaler --v=4 --nodes=1:5:eks-extra-1 --nodes=0:2:eks-extra-2 --nodes=0:9:spark --balance-similar-node-groups] [] "
 	if got := s.settled(o, plan.AutoscalerGroups); !strings.HasPrefix(got, want) {
 		t.Errorf("%s\nwant %s", got, want)
