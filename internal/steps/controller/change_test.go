@@ -314,3 +314,16 @@ func (r reset) WrappedRoundTripper() http.RoundTripper { return r.RoundTripper }
 func (reset) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 }
+
+// Somebody deletes the Deployment after the step has found that its pods are not Ready.
+func TestADeploymentThatGoesDuringTheLook(t *testing.T) {
+	s := begin(t)
+	client, err := s.step.Connect(ctx, s.plan.Cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{Step: s.step, plan: s.plan, client: client}
+	if failures, err := r.podFailures(ctx, &attempt{}); err != nil || len(failures) > 0 {
+		t.Errorf("%v, %v", failures, err)
+	}
+}
