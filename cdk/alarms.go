@@ -48,13 +48,13 @@ const longSeconds = 3_600
 // longestPass is how long the longest running pass has held its rack. resync measures it at each tick, because Step
 // Functions reports an execution's time only when it has ended.
 func (s *sawhorse) longestPass() awscloudwatch.IMetric {
-	return s.highest(metrics.LongestPass, s.ticks())
+	return s.all("Maximum", metrics.LongestPass, s.ticks())
 }
 
-// highest returns the highest value of a metric of all racks together in each period.
-func (s *sawhorse) highest(name string, period awscdk.Duration) awscloudwatch.IMetric {
+// all returns a statistic of a metric of all racks together in each period.
+func (s *sawhorse) all(statistic, name string, period awscdk.Duration) awscloudwatch.IMetric {
 	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
-		Namespace: jsii.String(s.StackName), MetricName: jsii.String(name), Statistic: jsii.String("Maximum"), Period: period,
+		Namespace: jsii.String(s.StackName), MetricName: jsii.String(name), Statistic: jsii.String(statistic), Period: period,
 	})
 }
 
@@ -63,22 +63,21 @@ func (s *sawhorse) highest(name string, period awscdk.Duration) awscloudwatch.IM
 func (s *sawhorse) poolDegraded() awscloudwatch.IAlarm {
 	return s.alarm("PoolDegraded",
 		"A pool of a rack is not Ready, or its nodes do not register: the rack's status has Karpenter's reason.",
-		s.highest(metrics.DegradedRacks, minutes(2*s.RolloutMinutes)))
+		s.all("Maximum", metrics.DegradedRacks, minutes(2*s.RolloutMinutes)))
 }
 
 // ticks is a time in which the schedule ticks: five minutes, or the time between two ticks if that is longer.
 func (s *sawhorse) ticks() awscdk.Duration { return minutes(max(5, s.ResyncMinutes/s.ResyncSlots)) }
 
-// scheduleMissing triggers if resync was not called for two ticks of its schedule, or for ten minutes: a minute's tick may
-// be a little late, and so may its metric. Racks are then checked only when a parameter is written. Missing data triggers
-// this alarm.
+// scheduleMissing triggers if resync has looked at no list of racks for two ticks of its schedule, or for ten minutes: a
+// minute's tick may be a little late, and so may its metric. Racks are then checked only when a parameter is written. It
+// counts what a tick measures and not the calls of resync, because each execution that fails calls it too, and a call may
+// fail. Missing data triggers this alarm.
 func (s *sawhorse) scheduleMissing() awscloudwatch.IAlarm {
 	return s.newAlarm("ScheduleMissing", &awscloudwatch.AlarmProps{
-		AlarmDescription: jsii.String("The schedule has not called the function resync for two of its ticks, or for ten minutes: racks are " +
-			"looked at only when somebody writes to them."),
-		Metric: s.functions["resync"].MetricInvocations(&awscloudwatch.MetricOptions{
-			Statistic: jsii.String("Sum"), Period: s.ticks(),
-		}),
+		AlarmDescription: jsii.String("The schedule's ticks have not come, or have failed in the function resync, for two ticks or for ten " +
+			"minutes: racks are looked at only when somebody writes to them."),
+		Metric:    s.all("SampleCount", metrics.LongestPass, s.ticks()),
 		Threshold: jsii.Number(1), EvaluationPeriods: jsii.Number(2),
 		ComparisonOperator: awscloudwatch.ComparisonOperator_LESS_THAN_THRESHOLD, TreatMissingData: awscloudwatch.TreatMissingData_BREACHING,
 	})

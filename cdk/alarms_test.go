@@ -121,7 +121,6 @@ func (d *deployment) lives(held, missing, degraded span) {
 		if minute%d.tick == 0 && !missing.has(minute) {
 			_, err := d.resync.Run(d.Context(), resync.Event{})
 			d.must(err)
-			d.publish(minute, "AWS/Lambda Invocations", d.of("Resync"), 1)
 		}
 		if minute%d.look == 0 {
 			var racks []string
@@ -143,7 +142,6 @@ func (d *deployment) lives(held, missing, degraded span) {
 func (d *deployment) others(minute int) {
 	d.publish(minute, "AWS/States ExecutionsFailed", awsfake.MachineARN+"-of-others", 1)
 	d.publish(minute, "AWS/States ExecutionsTimedOut", awsfake.MachineARN+"-of-others", 1)
-	d.publish(minute, "AWS/Lambda Invocations", "others", 1)
 	d.publish(minute, "AWS/Lambda Throttles", "others", 1)
 	d.publish(minute, "AWS/SQS ApproximateNumberOfMessagesVisible", "others", 9)
 	d.publish(minute, "AWS/SQS ApproximateAgeOfOldestMessage", "others", 9999)
@@ -212,6 +210,12 @@ func incidents(of *deployment) []incident {
 		{what: "one tick is missing", missing: span{100, 101}},
 		{what: "ticks are missing", alarm: "ScheduleMissing", missing: span{100, 200}, late: true,
 			in: span{rounded(99, of.tick) + 2*period, 200}},
+		{what: "ticks are missing, and resync is called for executions that failed", alarm: "ScheduleMissing", missing: span{100, 200},
+			late: true, in: span{rounded(99, of.tick) + 2*period, 200}, happens: func(d *deployment) {
+				for minute := 100; minute < 200; minute++ {
+					d.publish(minute, "AWS/Lambda Invocations", d.of("Resync"), 1)
+				}
+			}},
 		{what: "a pool is degraded for an hour", alarm: "PoolDegraded", degraded: span{100, 160},
 			in: span{rounded(99+of.look, of.look), rounded(159, of.look) + 2*of.look}},
 		{what: "nobody reads an interruption queue for an hour", alarm: "QueueUnread", in: span{102, 160}, happens: unread},

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// documented are the metrics of AWS that the alarms read, each with the dimension under which AWS publishes it. A test
-// that publishes another one fails, so an alarm that reads another one never goes off.
+// documented are the metrics of AWS that the alarms read, and one that they must not, each with the dimension under which AWS
+// publishes it. A test that publishes another one fails, so an alarm that reads another one never goes off.
 var documented = map[string]string{
 	// https://docs.aws.amazon.com/step-functions/latest/dg/procedure-cw-metrics.html
 	"AWS/States ExecutionsFailed":   "StateMachineArn",
@@ -194,6 +194,8 @@ func (w *cloudWatch) aggregate(a alarm, from, to int) (result float64, is bool) 
 				switch a.statistic {
 				case "Sum":
 					result += value
+				case "SampleCount":
+					result++
 				case "Maximum":
 					result = max(result, value)
 				default:

@@ -40,7 +40,7 @@ const OutOfLine = "OutOfLine"
 const DegradedRacks = "DegradedRacks"
 
 // LongestPass is the running time in seconds of the longest pass that holds a rack, or 0 if there is none. Each tick of
-// the schedule measures it.
+// the schedule measures it, so an alarm counts its values to see whether there are ticks.
 const LongestPass = "LongestPass"
 
 // Dimension is the dimension of OutOfLine.
