@@ -62,14 +62,14 @@ var poolFields = []poolField{
 		set: setter(list, func(p *Pool) *[]string { return &p.Families })},
 	{Name: "instance_sizes", Value: sizesValue, Description: "EC2 instance sizes.",
 		set: setter(list, func(p *Pool) *[]string { return &p.Sizes })},
-	{Name: "labels", Value: labelsValue, Description: "Labels, beside convox.io/nodepool={name}.",
-		set: setter(labels(), func(p *Pool) *map[string]string { return &p.Labels })},
+	{Name: "labels", Value: labelsValue(reservedLabels), Description: "Labels, beside convox.io/nodepool={name}.",
+		set: setter(labels(reservedLabels), func(p *Pool) *map[string]string { return &p.Labels })},
 	{Name: "memory_limit_gb", Value: positiveValue, Default: "400", Description: "Most memory in GiB together.",
 		set: setter(integer(maxInt), func(p *Pool) *int { return &p.MemoryLimitGB })},
 	{
 		Name: "name", Value: Value{
 			Type: "text", Pattern: Pattern(poolName.String()[1 : len(poolName.String())-1]),
-			Allowed: "a-z, 0-9 and dashes, at most 63, no dash at the ends", Example: "gpu",
+			Allowed: "a-z, 0-9 and dashes, at most 63, no dash at the ends; not " + strings.Join(reservedPools, ", "), Example: "gpu",
 		},
 		Description: "The pool's name; required.", set: setter(text, func(p *Pool) *string { return &p.Name }),
 	},

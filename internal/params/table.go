@@ -106,10 +106,6 @@ var (
 	typesValue = Value{
 		Type: "list", Pattern: commas(`[a-z0-9-]+\.[a-z0-9-]+`), Allowed: "EC2 instance types with commas", Example: "m6i.large",
 	}
-	labelsValue = Value{
-		Type: "labels", Pattern: listed(patternName + `=` + patternLabel),
-		Allowed: "key=value with commas, valid in Kubernetes, without double quotes and reserved labels", Example: "team=web,stage=prod",
-	}
 	taintsValue = Value{
 		Type: "taints", Pattern: listed(patternName + `(=(` + patternLabel + `)?)?:(NoSchedule|PreferNoSchedule|NoExecute)`),
 		Allowed: "key=value:Effect or key:Effect with commas, the effect NoSchedule, PreferNoSchedule or NoExecute",
@@ -135,6 +131,15 @@ func listed(one string) Pattern { return Pattern(`\s*` + one + `(\s*,\s*` + one 
 
 // commas returns a pattern for a comma-separated list of elements.
 func commas(one string) Pattern { return Pattern(one + `(,` + one + `)*`) }
+
+// labelsValue describes labels, of which these are reserved.
+func labelsValue(reserved []string) Value {
+	return Value{
+		Type: "labels", Pattern: listed(patternName + `=` + patternLabel),
+		Allowed: "key=value with commas, valid in Kubernetes, without double quotes; not " + strings.Join(reserved, ", "),
+		Example: "team=web,stage=prod",
+	}
+}
 
 // jsonValue describes a JSON parameter: the beginning of its JSON, and what it is.
 func jsonValue(bracket, what, example string) Value {
@@ -223,9 +228,9 @@ var Table = []Param{
 	{Name: "karpenter_build_memory_limit_gb", Section: SectionBuild, Default: "256", Value: positiveValue,
 		Description: "Most memory, in GiB, that build nodes may have together.",
 		set:         setter(integer(maxInt), func(c *Config) *int { return &c.Build.MemoryLimitGB })},
-	{Name: "karpenter_build_node_labels", Section: SectionBuild, Absent: "none", Value: labelsValue,
+	{Name: "karpenter_build_node_labels", Section: SectionBuild, Absent: "none", Value: labelsValue(reservedBuildLabels),
 		Description: "Labels of build nodes, beside convox-build=true and convox.io/nodepool=build.",
-		set:         setter(labels(ownership.LabelBuild), func(c *Config) *map[string]string { return &c.Build.Labels })},
+		set:         setter(labels(reservedBuildLabels), func(c *Config) *map[string]string { return &c.Build.Labels })},
 	{Name: "karpenter_capacity_types", Section: SectionWorkload, Default: "on-demand", Value: capacityValue,
 		Description: "How workload nodes are bought. With both, Karpenter takes the cheaper and falls back to on-demand.",
 		set:         setter(list, func(c *Config) *[]string { return &c.Workload.CapacityTypes })},
@@ -297,9 +302,9 @@ var Table = []Param{
 	{Name: "karpenter_node_expiry", Section: SectionWorkload, Default: "720h", Value: expiryValue,
 		Description: "How long a workload node may live before Karpenter replaces it.",
 		set:         setter(expiry, func(c *Config) *string { return &c.Workload.NodeExpiry })},
-	{Name: "karpenter_node_labels", Section: SectionWorkload, Absent: "none", Value: labelsValue,
+	{Name: "karpenter_node_labels", Section: SectionWorkload, Absent: "none", Value: labelsValue(reservedLabels),
 		Description: "Labels of workload nodes, beside convox.io/nodepool=workload.",
-		set:         setter(labels(), func(c *Config) *map[string]string { return &c.Workload.Labels })},
+		set:         setter(labels(reservedLabels), func(c *Config) *map[string]string { return &c.Workload.Labels })},
 	{Name: "karpenter_node_taints", Section: SectionWorkload, Absent: "none", Value: taintsValue,
 		Description: "Taints of workload nodes: only pods that tolerate them run there.",
 		set:         setter(taints, func(c *Config) *[]Taint { return &c.Workload.Taints })},

@@ -37,6 +37,42 @@ func TestTableIsInOrderAndComplete(t *testing.T) {
 	}
 }
 
+// What a pattern lets through and is refused all the same stands in the words, and so in the document: labels that Sawhorse
+// sets itself, and names of its own pools.
+func TestTheWordsNameWhatIsReserved(t *testing.T) {
+	check := func(name string, v Value, word string, refused bool) {
+		if named := strings.Contains(v.Allowed, word); named != refused {
+			t.Errorf("%s: %s is refused %v, and named %v: %s", name, word, refused, named, v.Allowed)
+		}
+	}
+	tried := 0
+	for _, label := range []string{"convox.io/nodepool", "convox.io/system-node", "convox-build", "convox.io/label"} {
+		for _, p := range Table {
+			if p.Type == "labels" {
+				check(p.Name, p.Value, label, p.set(&Config{}, label+"=x") != nil)
+				tried++
+			}
+		}
+		for _, f := range poolFields {
+			if f.Type == "labels" {
+				check("pools' "+f.Name, f.Value, label, f.set(&Pool{}, label+"=x") != nil)
+				tried++
+			}
+		}
+	}
+	if tried != 4*3 {
+		t.Errorf("%d values of labels were tried", tried)
+	}
+	for _, pool := range []string{"workload", "build", "default", "system", "batch"} {
+		parsed := Parse(Input{Rack: "demo", Params: map[string]string{authMode: on, ParamAdditional: `[{"name":"` + pool + `"}]`}})
+		for _, f := range poolFields {
+			if f.Name == "name" {
+				check("pools' name", f.Value, pool, len(parsed.Problems) > 0)
+			}
+		}
+	}
+}
+
 func TestAllowedPatternIsTheWholeValueOrUnset(t *testing.T) {
 	for _, p := range Table {
 		allowed := regexp.MustCompile(p.AllowedPattern())

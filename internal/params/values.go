@@ -114,11 +114,13 @@ func pairs(value string) ([][2]string, error) {
 	return all, nil
 }
 
-// reservedLabels are the labels that Sawhorse sets on nodes or selects them by.
-var reservedLabels = []string{ownership.LabelNodePool, ownership.LabelSystemNode}
+// reservedLabels are the labels that Sawhorse sets on nodes or selects them by; reservedBuildLabels those of build nodes.
+var (
+	reservedLabels      = []string{ownership.LabelNodePool, ownership.LabelSystemNode}
+	reservedBuildLabels = append(slices.Clone(reservedLabels), ownership.LabelBuild)
+)
 
-func labels(reserved ...string) func(value string) (map[string]string, error) {
-	reserved = append(slices.Clone(reservedLabels), reserved...)
+func labels(reserved []string) func(value string) (map[string]string, error) {
 	return func(value string) (map[string]string, error) {
 		all, err := pairs(value)
 		if err != nil {
