@@ -20,7 +20,7 @@ func TestFailing(t *testing.T) {
 	since := time.Now()
 	sandbox.Run(story.Failing)
 	again := 0
-	history, err := passes.Since(t.Context(), sandbox.Environment.AWS(), since)
+	history, err := passes.Since(t.Context(), sandbox.Environment.AWS(), since, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

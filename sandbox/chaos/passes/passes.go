@@ -71,9 +71,9 @@ func (h *History) add(one History) {
 	h.Throttled, h.Slowest = h.Throttled+one.Throttled, max(h.Slowest, one.Slowest)
 }
 
-// Since waits until no execution runs, and returns the history of those that began after a time.
-func Since(ctx context.Context, config aws.Config, since time.Time) (History, error) {
-	if err := Idle(ctx, config); err != nil {
+// Since waits as Ended does, and returns the history of the executions that began after a time.
+func Since(ctx context.Context, config aws.Config, since time.Time, events int) (History, error) {
+	if err := Ended(ctx, config, since, events); err != nil {
 		return History{}, err
 	}
 	states, machine, err := stateMachine(ctx, config)
@@ -175,21 +175,48 @@ func running(ctx context.Context, states *sfn.Client, machine *string) (int, err
 const limit = 15 * time.Minute
 
 // Idle waits until no execution runs.
-func Idle(ctx context.Context, config aws.Config) error {
+func Idle(ctx context.Context, config aws.Config) error { return Ended(ctx, config, time.Time{}, 0) }
+
+// Ended waits until the passes have ended that serve so many events, which were made after a time: each event starts an
+// execution. So it waits until as many have begun, and then until none runs.
+func Ended(ctx context.Context, config aws.Config, since time.Time, events int) error {
 	states, machine, err := stateMachine(ctx, config)
 	if err != nil {
 		return err
 	}
+	begun := 0
 	for deadline := time.Now().Add(limit); ; {
+		if begun < events {
+			if begun, err = beganSince(ctx, states, machine, since); err != nil {
+				return err
+			}
+		}
 		n, err := running(ctx, states, machine)
-		if err != nil || n == 0 {
+		if err != nil || n == 0 && begun >= events {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("after %s %d executions still run", limit, n)
+			return fmt.Errorf("after %s %d executions still run, and %d have begun for %d events", limit, n, begun, events)
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
+}
+
+// beganSince returns the number of executions that began after a time.
+func beganSince(ctx context.Context, states *sfn.Client, machine *string, since time.Time) (n int, err error) {
+	pages := sfn.NewListExecutionsPaginator(states, &sfn.ListExecutionsInput{StateMachineArn: machine})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return n, fmt.Errorf("executions: list: %w", err)
+		}
+		for _, e := range page.Executions {
+			if e.StartDate.After(since) {
+				n++
+			}
+		}
+	}
+	return n, nil
 }
 
 // read reads the history of one execution. validate's answer begins an iteration. The next answer or the end of the

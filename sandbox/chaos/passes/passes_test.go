@@ -1,11 +1,17 @@
 package passes
 
 import (
+	"fmt"
+	"io"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 )
 
@@ -70,5 +76,49 @@ func TestAThrottledCallIsTimed(t *testing.T) {
 	}
 	if want := []Visit{{"Validate", at(0)}, {"Report", at(8)}}; !slices.Equal(r.timeline.States, want) {
 		t.Errorf("%+v", r.timeline)
+	}
+}
+
+// states answers as Step Functions does of two executions: one runs from the first to the second second, the other one, whose
+// event arrived late, from the fourth to the sixth.
+type states struct{ begin time.Time }
+
+func (s states) Do(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	var found []string
+	for _, e := range []struct{ from, to int }{{1, 2}, {4, 6}} {
+		status, since := "SUCCEEDED", time.Since(s.begin)
+		if since < time.Duration(e.to)*time.Second {
+			status = "RUNNING"
+		}
+		if since >= time.Duration(e.from)*time.Second && (status == "RUNNING" || !strings.Contains(string(body), "RUNNING")) {
+			start := s.begin.Add(time.Duration(e.from) * time.Second).Unix()
+			found = append(found, fmt.Sprintf(`{"executionArn":"%d","startDate":%d,"status":"%s"}`, e.from, start, status))
+		}
+	}
+	_, action, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	answer := map[string]string{
+		"ListStateMachines":   `{"stateMachines":[{"stateMachineArn":"machine"}]}`,
+		"ListExecutions":      `{"executions":[` + strings.Join(found, ",") + `]}`,
+		"GetExecutionHistory": `{"events":[]}`,
+	}[action]
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(answer))}, err
+}
+
+// An event may take longer to arrive than the passes of those before it, so there is a time in between in which nothing runs.
+func TestSinceWaitsForTheExecutionOfEachEvent(t *testing.T) {
+	for events, seconds := range []int{0, 2, 6} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			config := aws.Config{
+				Region: "us-east-1", BaseEndpoint: aws.String("http://aws"), HTTPClient: states{begin},
+				Credentials: credentials.NewStaticCredentialsProvider("x", "x", ""),
+			}
+			history, err := Since(t.Context(), config, begin, events)
+			took := int(time.Since(begin).Seconds())
+			if err != nil || history.Executions != events || len(history.Timelines) != events || took != seconds {
+				t.Errorf("%d events: %d executions after %d s, %v", events, history.Executions, took, err)
+			}
+		})
 	}
 }

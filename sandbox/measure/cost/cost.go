@@ -37,7 +37,8 @@ type scene struct {
 	name string
 	// before is done first and not counted; it may be nil.
 	before func(context.Context) error
-	do     func(context.Context) error
+	// do returns how many events it has made.
+	do func(context.Context) (events int, err error)
 	// idle means that it must be one call of one function, without transitions and without changes.
 	idle bool
 }
@@ -73,18 +74,19 @@ func Run(ctx context.Context, environment user.Environment, out *heartbeat.Write
 
 // scenes are in an order in which each leaves the rack as the next one needs it.
 func (r *run) scenes() []scene {
-	audit := func(ctx context.Context) error {
+	audit := func(ctx context.Context) (int, error) {
 		_, err := r.environment.Run(ctx, `aws lambda invoke --function-name Sawhorse-audit --payload '{"rack":"demo"}' /dev/null`)
-		return err
+		return 0, err
 	}
-	look := func(ctx context.Context) error {
+	look := func(ctx context.Context) (int, error) {
 		_, err := r.environment.Run(ctx, `aws lambda invoke --function-name Sawhorse-rollout --payload '{"rack":"demo"}' /dev/null`)
-		return err
+		return 0, err
 	}
 	// The first look has something to tell, a minute after the pass: that the nodes have followed it.
 	first := func(ctx context.Context) error {
 		time.Sleep(65 * time.Second)
-		return look(ctx)
+		_, err := look(ctx)
+		return err
 	}
 	return []scene{
 		{name: "access and Karpenter on, in a cluster that had neither", do: r.write("karpenter_auth_mode=true", "karpenter_enabled=true")},
@@ -103,8 +105,8 @@ func (r *run) scenes() []scene {
 }
 
 // write returns what writes parameters at once.
-func (r *run) write(values ...string) func(context.Context) error {
-	return func(ctx context.Context) error {
+func (r *run) write(values ...string) func(context.Context) (events int, err error) {
+	return func(ctx context.Context) (int, error) {
 		store, failed := ssm.NewFromConfig(r.aws), make(chan error, len(values))
 		for _, pair := range values {
 			name, value, _ := strings.Cut(pair, "=")
@@ -118,34 +120,34 @@ func (r *run) write(values ...string) func(context.Context) error {
 		}
 		for range values {
 			if err := <-failed; err != nil {
-				return fmt.Errorf("put parameter: %w", err)
+				return 0, fmt.Errorf("put parameter: %w", err)
 			}
 		}
-		return nil
+		return len(values), nil
 	}
 }
 
 // request returns what requests a pass.
-func (r *run) request(detail string) func(context.Context) error {
-	return func(ctx context.Context) error {
+func (r *run) request(detail string) func(context.Context) (events int, err error) {
+	return func(ctx context.Context) (int, error) {
 		entry, err := json.Marshal([]map[string]string{{
 			"EventBusName": "sawhorse", "Source": "cost", "DetailType": "Rack Reconcile Requested", "Detail": detail,
 		}})
 		if err == nil {
 			_, err = r.environment.Run(ctx, "aws events put-events --entries '"+string(entry)+"'")
 		}
-		return err
+		return 1, err
 	}
 }
 
 // all makes every step due: no step counts as applied any more.
-func (r *run) all(ctx context.Context) error {
-	_, err := r.environment.Run(ctx, `aws dynamodb update-item `+
+func (r *run) all(ctx context.Context) (events int, err error) {
+	_, err = r.environment.Run(ctx, `aws dynamodb update-item `+
 		`--table-name "$(aws dynamodb list-tables --query TableNames[0] --output text)" `+
 		`--key '{"pk":{"S":"rack#demo"},"sk":{"S":"records"}}' --update-expression 'SET applied = :none' `+
 		`--expression-attribute-values '{":none":{"M":{}}}'`)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	return r.request(`{"rack":"demo"}`)(ctx)
 }
@@ -185,11 +187,11 @@ func (r *run) count(ctx context.Context, s scene) (Pass, error) {
 		return p, err
 	}
 	began := time.Now()
-	if err := s.do(ctx); err != nil {
+	events, err := s.do(ctx)
+	if err != nil {
 		return p, err
 	}
-	time.Sleep(2 * time.Second) // for the last event to arrive
-	history, err := passes.Since(ctx, r.aws, began)
+	history, err := passes.Since(ctx, r.aws, began, events)
 	if err != nil {
 		return p, err
 	}

@@ -154,7 +154,7 @@ func (r *run) round(ctx context.Context, cpu int) (one round, err error) {
 		return one, err
 	}
 	one.write = took - r.debounce
-	history, err := passes.Since(ctx, r.aws, began)
+	history, err := passes.Since(ctx, r.aws, began, 1)
 	if err != nil {
 		return one, err
 	}

@@ -88,7 +88,7 @@ func (r *run) enable(ctx context.Context) error {
 
 // full measures a full pass of a rack that is on and has nothing to repair. This is the cost of the schedule.
 func (r *run) full(ctx context.Context) error {
-	_, err := r.measure(ctx, "a full pass of one rack that is on", func() error {
+	_, err := r.measure(ctx, "a full pass of one rack that is on", 1, func() error {
 		_, err := r.environment.Run(ctx, `aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"load",`+
 			`"DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\",\"full\":true}"}]'`)
 		return err
@@ -101,7 +101,7 @@ func (r *run) full(ctx context.Context) error {
 // take, plus a first and a last one.
 func (r *run) burst(ctx context.Context) error {
 	began, took := time.Now(), time.Duration(0)
-	history, err := r.measure(ctx, fmt.Sprintf("%d writes to one rack at once", burst), func() error {
+	history, err := r.measure(ctx, fmt.Sprintf("%d writes to one rack at once", burst), burst, func() error {
 		writers, writeCtx := errgroup.WithContext(ctx)
 		writers.SetLimit(atOnce)
 		for i := range burst - 1 {

@@ -20,37 +20,37 @@ type phase struct {
 	written time.Duration
 	// span is the time that the phase stands for.
 	span time.Duration
-	// audits is the number of racks that the phase audits.
-	audits  int
+	// events is the number of events that the phase makes, audits that of the racks that it audits.
+	events, audits int
+
 	history passes.History
 	report  fault.Report
 	uses    []rates.Use
 }
 
-// measure runs do under the request rates, waits until all passes have ended, and prints their cost. There must be a
-// pass, except in an hour of audits.
-func (r *run) measure(ctx context.Context, what string, do func() error) (passes.History, error) {
-	return r.measured(ctx, what, 0, do)
+// measure runs do, which makes so many events, under the request rates. It waits until all passes have ended, and prints
+// their cost. There must be a pass, except in an hour of audits.
+func (r *run) measure(ctx context.Context, what string, events int, do func() error) (passes.History, error) {
+	return r.measured(ctx, what, phase{events: events}, do)
 }
 
-// measured does the same for an hour in which that many racks are audited, or none. The hour is played in less time.
-func (r *run) measured(ctx context.Context, what string, audits int, do func() error) (passes.History, error) {
+// measured does the same for a phase of which events and audits are known. An hour of audits is played in less time.
+func (r *run) measured(ctx context.Context, what string, p phase, do func() error) (passes.History, error) {
 	fmt.Fprintf(r.out, "\n%s\n", what)
 	for _, begin := range []struct{ method, what string }{{http.MethodDelete, "faults"}, {http.MethodPut, "rates"}} { // resets the counts
 		if err := r.environment.Sandbox(ctx, begin.method, begin.what, nil, nil); err != nil {
 			return passes.History{}, err
 		}
 	}
-	p := phase{began: time.Now(), audits: audits}
+	p.began = time.Now()
 	if err := do(); err != nil {
 		return passes.History{}, err
 	}
 	p.written = time.Since(p.began)
-	time.Sleep(2 * time.Second) // for the last event to arrive
-	if err := passes.Idle(ctx, r.aws); err != nil {
+	if err := passes.Ended(ctx, r.aws, p.began, p.events); err != nil {
 		return passes.History{}, err
 	}
-	if p.span = time.Hour; audits == 0 {
+	if p.span = time.Hour; p.audits == 0 {
 		p.span = time.Since(p.began)
 	}
 	// The histories are read without rate limits and are not counted.
@@ -60,10 +60,10 @@ func (r *run) measured(ctx context.Context, what string, audits int, do func() e
 	if err != nil {
 		return passes.History{}, err
 	}
-	if p.history, err = passes.Since(ctx, r.aws, p.began); err != nil {
+	if p.history, err = passes.Since(ctx, r.aws, p.began, p.events); err != nil {
 		return p.history, err
 	}
-	if h := p.history; len(h.Iterations) == 0 && audits == 0 || len(h.Failed) > 0 || len(h.Overlaps()) > 0 {
+	if h := p.history; len(h.Iterations) == 0 && p.audits == 0 || len(h.Failed) > 0 || len(h.Overlaps()) > 0 {
 		return h, fmt.Errorf("load: %s: %d passes, failed %q, two of one rack at once %q", what, len(h.Iterations), h.Failed, h.Overlaps())
 	}
 	r.cost(p)

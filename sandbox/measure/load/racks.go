@@ -44,9 +44,8 @@ func (r *run) many(ctx context.Context, n, listed int) error {
 
 // on turns the racks on, wave by wave.
 func (r *run) on(ctx context.Context, racks []string) error {
-	history, err := r.measure(ctx, fmt.Sprintf("%d racks are turned on, %d at a time", len(racks), wave), func() error {
-		return r.waves(ctx, racks, wave)
-	})
+	what := fmt.Sprintf("%d racks are turned on, %d at a time", len(racks), wave)
+	history, err := r.measure(ctx, what, len(switches)*len(racks), func() error { return r.waves(ctx, racks, wave) })
 	if err != nil {
 		return err
 	}
@@ -65,8 +64,11 @@ func (r *run) waves(ctx context.Context, racks []string, size int) error {
 	return nil
 }
 
+// switches are the parameters that turn a rack on.
+var switches = []string{"karpenter_auth_mode", "karpenter_enabled"}
+
 func (r *run) turnOn(ctx context.Context, rack string) error {
-	for _, name := range []string{"karpenter_auth_mode", "karpenter_enabled"} {
+	for _, name := range switches {
 		if err := r.write(ctx, rack, name, "true"); err != nil {
 			return err
 		}
@@ -76,7 +78,7 @@ func (r *run) turnOn(ctx context.Context, rack string) error {
 
 // change writes once to each rack, as fast as SSM accepts it.
 func (r *run) change(ctx context.Context, racks []string) error {
-	history, err := r.measure(ctx, fmt.Sprintf("a change to each of %d racks that are on, at once", len(racks)), func() error {
+	history, err := r.measure(ctx, fmt.Sprintf("a change to each of %d racks that are on, at once", len(racks)), len(racks), func() error {
 		return each(ctx, racks, atOnce, func(ctx context.Context, rack string) error { return r.write(ctx, rack, "karpenter_cpu_limit", "777") })
 	})
 	if err != nil {
