@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	chart "helm.sh/helm/v4/pkg/chart/v2"
 	ri "helm.sh/helm/v4/pkg/release"
 	release "helm.sh/helm/v4/pkg/release/v1"
 	"helm.sh/helm/v4/pkg/storage/driver"
@@ -84,15 +85,23 @@ func record(text []byte) corev1.Secret {
 	return corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ownership.Namespace, Name: "r"}, Data: map[string][]byte{"release": text}}
 }
 
-// A record may hold any JSON.
+// A record may hold any JSON, so any part of a release may be missing.
 func TestRecordsThatHoldNoRelease(t *testing.T) {
-	of := &records{Driver: holding{driver.NewMemory(), &release.Release{Name: "other", Namespace: "default"}}, name: "karpenter"}
-	if _, err := of.Get("a"); err == nil || !strings.Contains(err.Error(),
-		"kubectl -n kube-system delete secrets -l owner=helm,name=karpenter") {
-		t.Error(err)
-	}
-	if _, err := of.Query(nil); err == nil {
-		t.Error("no error")
+	info := &release.Info{}
+	for what, stored := range map[string]*release.Release{
+		"another object":     {Name: "other", Namespace: "default"},
+		"no state":           {Chart: &chart.Chart{Metadata: &chart.Metadata{}}},
+		"no chart":           {Info: info},
+		"a chart of nothing": {Info: info, Chart: &chart.Chart{}},
+	} {
+		of := &records{Driver: holding{driver.NewMemory(), stored}, name: "karpenter"}
+		if _, err := of.Get("a"); err == nil || !strings.Contains(err.Error(),
+			"kubectl -n kube-system delete secrets -l owner=helm,name=karpenter") {
+			t.Errorf("%s: %v", what, err)
+		}
+		if _, err := of.Query(nil); err == nil {
+			t.Errorf("%s: no error", what)
+		}
 	}
 }
 
