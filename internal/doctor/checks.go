@@ -151,6 +151,10 @@ func Markdown() string {
 	for _, c := range checks {
 		var needs []string
 		for _, s := range c.reads() {
+			if s == Facts && c.name != asPass {
+				needs = append(needs, "what `"+asPass+"` reads")
+				continue
+			}
 			needs = append(needs, string(s))
 		}
 		fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", c.name, c.looks, c.why, strings.Join(needs, ", "))
