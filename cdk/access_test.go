@@ -105,10 +105,11 @@ const ownershipInCall = `{"aws:RequestTag/sawhorse.dev/cluster":{"Fn::Join":["",
 func TestTaggingInEKSIsPinned(t *testing.T) {
 	want := map[string]string{
 		"Infrastructure": `{"ForAllValues:StringNotLike":{"aws:TagKeys":["Name","Rack","eks:eks-cluster-name","sawhorse.dev/queue",` +
-			`"sawhorse.dev/replaces","aws:*","karpenter.sh/*","karpenter.k8s.aws/*","kubernetes.io/*"]},"StringLike":` + ownershipInCall + `}`,
+			`"sawhorse.dev/replaces","sawhorse.dev/role","aws:*","karpenter.sh/*","karpenter.k8s.aws/*","kubernetes.io/*"]},"StringLike":` + ownershipInCall + `}`,
+		"Access":     `{"Null":{"aws:RequestTag/sawhorse.dev/role":"false"},"StringLike":` + ownershipInCall + `}`,
 		"Nodegroups": `{"Null":{"aws:RequestTag/sawhorse.dev/replaces":"false"},"StringLike":` + ownershipInCall + `}`,
 	}
-	kinds := map[string][]string{"Infrastructure": {":access-entry/*", ":podidentityassociation/*"}, "Nodegroups": {":nodegroup/*"}}
+	kinds := map[string][]string{"Access": {":access-entry/*"}, "Infrastructure": {":access-entry/*", ":podidentityassociation/*"}, "Nodegroups": {":nodegroup/*"}}
 	for i, of := range []template{production, custom} {
 		seen := map[string]int{}
 		for _, g := range of.grants() {
@@ -126,7 +127,7 @@ func TestTaggingInEKSIsPinned(t *testing.T) {
 				}
 			}
 		}
-		if len(seen) != 2 || seen["Infrastructure"] != 1 || seen["Nodegroups"] != 1 {
+		if len(seen) != 3 || seen["Access"] != 1 || seen["Infrastructure"] != 1 || seen["Nodegroups"] != 1 {
 			t.Errorf("stack %d: %v", i, seen)
 		}
 	}

@@ -192,7 +192,7 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 		principals := map[string]any{}
 		for _, other := range functions {
 			if other.cluster && other.like == "" {
-				principals[other.name] = s.roles[other.name].RoleArn()
+				principals[other.name] = map[string]any{"arn": s.roles[other.name].RoleArn(), "id": s.roles[other.name].RoleId()}
 			}
 		}
 		env["SAWHORSE_PRINCIPALS"] = s.stack.ToJsonString(principals, nil)

@@ -79,7 +79,7 @@ func asOurs() conditions {
 // unreserved is the condition for calls that set a rack's tags, whose keys are the user's: none of them may be a key by
 // which others recognize a resource, or another key of Sawhorse's.
 func unreserved() conditions {
-	keys := append(slices.Clone(ownership.ReservedTags), ownership.TagQueue, ownership.TagReplaces)
+	keys := append(slices.Clone(ownership.ReservedTags), ownership.TagQueue, ownership.TagReplaces, ownership.TagRole)
 	for _, prefix := range ownership.ReservedTagPrefixes {
 		keys = append(keys, prefix+"*")
 	}

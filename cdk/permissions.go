@@ -172,7 +172,6 @@ func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 func (s *sawhorse) auditPermissions() []awsiam.PolicyStatement {
 	return append(s.validatePermissions(),
 		allow([]string{"eks:DescribeAccessEntry", "eks:ListAssociatedAccessPolicies"}, accessEntries()),
-		allow([]string{"iam:GetRole"}, s.principals()), // an access entry binds to the role's unique id
 		allow([]string{"iam:GetRolePolicy", "iam:ListRolePolicies"}, ourRoles()),
 		allow([]string{"iam:ListInstanceProfiles"}, anything),
 		allow([]string{"eks:ListPodIdentityAssociations"}, clusters()),
@@ -241,6 +240,7 @@ func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
 	ours := conditions{"ArnEquals": map[string]any{"eks:principalArn": principals}}
 	admin := conditions{"ArnEquals": map[string]any{
 		"eks:policyArn": arnOf("eks", "", "aws", "cluster-access-policy/AmazonEKSClusterAdminPolicy")}}
+	ofFunctions := conditions{"Null": map[string]any{"aws:RequestTag/" + ownership.TagRole: "false"}}
 	// A call of UpdateClusterConfig with a mode changes only the mode, because it accepts one kind of change at a time.
 	forward := conditions{"StringEquals": map[string]any{"eks:authenticationMode": "API_AND_CONFIG_MAP"}}
 	return []awsiam.PolicyStatement{
@@ -249,7 +249,8 @@ func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
 		allow([]string{"eks:DescribeAccessEntry", "eks:ListAssociatedAccessPolicies"}, accessEntries()),
 		allow([]string{"eks:UpdateAccessEntry", "eks:DeleteAccessEntry"}, accessEntries(), ours),
 		allow([]string{"eks:AssociateAccessPolicy"}, accessEntries(), ours, admin),
-		allow([]string{"iam:GetRole"}, principals), // an entry binds to the role's unique id
+		allow([]string{"eks:TagResource"}, accessEntries(), asOurs(), ofFunctions),
+		allow([]string{"iam:GetRole"}, principals), // EKS does not know a new role yet
 	}
 }
 

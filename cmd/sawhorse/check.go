@@ -79,8 +79,8 @@ func validates(c *cobra.Command, other string, validate func(input) (made any, a
 }
 
 func check(in input) (any, bool, error) {
-	v, err := in.result()
-	return answerOf(v), len(v.Problems) == 0, err
+	v := in.result()
+	return answerOf(v), len(v.Problems) == 0, nil
 }
 
 func renderCommand() *cobra.Command {
@@ -105,11 +105,11 @@ with --batch they are that line's answer.` + aboutExit,
 
 // render returns the manifests of an input, or the answer of check if the input is rejected.
 func render(in input) (any, bool, error) {
-	v, err := in.result()
+	v := in.result()
 	if len(v.Problems) > 0 {
-		return answerOf(v), false, err
+		return answerOf(v), false, nil
 	}
-	return append([]plan.Object{}, v.Plan.NodePools.Manifests()...), true, err
+	return append([]plan.Object{}, v.Plan.NodePools.Manifests()...), true, nil
 }
 
 // once validates one file. An input that cannot be read is wrong use.

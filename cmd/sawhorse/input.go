@@ -173,13 +173,14 @@ func explained(err error) error {
 }
 
 // result validates an input as a pass would. Facts that were not observed are unknown.
-func (in input) result() (validation.Result, error) {
-	return in.compared(validation.InForce{}, in.applied())
-}
+func (in input) result() validation.Result { return validation.Validate(in.judged(in.applied())) }
 
-func (in input) compared(before validation.InForce, last applied) (validation.Result, error) {
+// judged returns the input as a pass would judge it. All manifests are checked.
+func (in input) judged(last applied) validation.Input {
 	parsed := params.Parse(params.Input{Rack: in.Rack, Params: in.Params, Previous: last.records.Params})
-	return validation.Validate(parsed, in.facts(last.records), before)
+	facts := in.facts(last.records)
+	facts.Records.Checked = ""
+	return validation.Input{Parsed: parsed, Facts: facts}
 }
 
 // applied is what a pass with the previous parameters has applied.

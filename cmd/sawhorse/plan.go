@@ -69,10 +69,9 @@ func (in input) outlook() (seen outlook, paused bool, err error) {
 	for _, step := range last.plan.Steps {
 		last.records.Applied[step.Name] = step.Fingerprint
 	}
-	result, err := in.compared(validation.InForce{Plan: func() (*plan.Plan, error) { return &last.plan, nil }}, last)
-	if err != nil {
-		return seen, false, err
-	}
+	judged := in.judged(last)
+	judged.Compare, judged.InForce = true, &last.plan
+	result := validation.Validate(judged)
 	seen = outlook{
 		answer: answerOf(result), Goal: result.Plan.Goal,
 		Steps: []plan.Step{}, Sections: []sectionOfStep{}, Pools: []plan.Effect{},

@@ -88,8 +88,7 @@ type verdict struct {
 func (o *Observed) judge(facts plan.Facts) (all []verdict) {
 	for _, required := range []bool{true, false} {
 		facts.Deployment.RequireClusterTag = required
-		// Validate fails only if the manifests in force cannot be read, and none are passed.
-		result, _ := validation.Validate(params.Parse(o.input()), facts, validation.InForce{})
+		result := validation.Validate(validation.Input{Parsed: params.Parse(o.input()), Facts: facts})
 		for _, said := range []struct {
 			severity Severity
 			problems []params.Problem

@@ -131,9 +131,11 @@ func (o *Observer) lost(ctx context.Context, config params.Config, facts *plan.F
 		return nil
 	}
 	last, err := o.Records.Plan(ctx, config.Rack)
-	if err == nil && last != nil && last.Cluster.Name == config.ClusterName {
-		facts.Lost = &last.Cluster
+	if err != nil || last == nil || last.Cluster.Name != config.ClusterName {
+		return err
 	}
+	facts.Lost = &last.Cluster
+	facts.Records.ClusterLock, err = o.Records.ClusterLock(ctx, last.Cluster.ARN)
 	return err
 }
 

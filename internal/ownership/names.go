@@ -111,6 +111,9 @@ const (
 	// TagQueue is the purpose of a queue. CloudWatch finds the queues of all racks by it.
 	TagQueue             = "sawhorse.dev/queue"
 	TagQueueInterruption = "interruption"
+	// TagRole is on the access entries of Sawhorse's functions. Its value is IAM's unique ID of the role that an entry was made
+	// for.
+	TagRole = "sawhorse.dev/role"
 	// TagDiscovery is on the subnets and security groups that Karpenter may use. Its value is the cluster's name.
 	TagDiscovery = "karpenter.sh/discovery"
 	// TagNodes is on the account's own images that nodes may run. Its value does not matter.

@@ -39,7 +39,7 @@ func TestEnd(t *testing.T) {
 			claimant, _ := s.ClusterLock(t.Context(), "arn:"+rack)
 			p, _ := s.Plan(t.Context(), rack)
 			records, _ := s.Records(t.Context(), rack)
-			digest, _ := s.ReportedDigest(t.Context(), rack)
+			reported, _ := s.Reported(t.Context(), rack)
 			outputs, _ := s.Outputs(t.Context(), rack)
 			_, group, _ := s.Baselines().Get(t.Context(), rack, "nodegroup/build")
 			_, tag, _ := s.Baselines().Get(t.Context(), rack, "tag/subnet-a")
@@ -51,10 +51,10 @@ func TestEnd(t *testing.T) {
 			if group != left || tag != left || removal != left {
 				t.Errorf("call %d: of %s there are baselines of the group: %v, of the tag: %v, and the checkpoint: %v", n, rack, group, tag, removal)
 			}
-			if (claimant != "") != left || (p != nil) != left || (records.Goal != "") != left || (digest != "") != left ||
+			if (claimant != "") != left || (p != nil) != left || (records.Goal != "") != left || (reported.Findings != "") != left ||
 				(len(outputs) > 0) != left {
 				t.Errorf("call %d: of %s there is claim %q, plan %v, goal %q, digest %q, outputs %v", n, rack, claimant, p, records.Goal,
-					digest, outputs)
+					reported.Findings, outputs)
 			}
 		}
 	}

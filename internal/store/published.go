@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,23 +10,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
-
-// Status returns the complete status of the last report, or nil if there is none.
-func (s *Store) Status(ctx context.Context, rack string) (*Status, error) {
-	values, err := s.get(ctx, key(rack, "status"))
-	if err != nil || values == nil || values["status"] == nil {
-		return nil, wrap(err, "rack %s: read status record", rack)
-	}
-	status := &Status{}
-	err = unpack(values, "status", status)
-	if err == nil && values["incidents"] != nil {
-		err = unpack(values, "incidents", &status.Incidents)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("rack %s: decode status: %w", rack, err)
-	}
-	return status, nil
-}
 
 // Same reports whether two statuses have the same content, in any order of problems and warnings. What tells only of the
 // pass of a status does not count: its time, its changes, what it did to the pools, its incidents. Nor do the pools of a
@@ -53,29 +35,34 @@ func inOrder(problems []params.Problem) []params.Problem {
 	})
 }
 
-// PublishedDiffers compares what Parameter Store has of a rack with the status and the outputs that were last written. It returns
-// "" if they are the same, and else what differs.
-func PublishedDiffers(ctx context.Context, reader ParameterReader, paths ownership.Paths, rack string, reported Reported,
-	outputs map[string]string) (string, error) {
-	folder := strings.TrimSuffix(paths.Status(rack), "/status")
-	direct, err := readTree(ctx, reader, folder, false)
+// Live is what Parameter Store has of a rack's status and outputs.
+type Live struct {
+	paths   ownership.Paths
+	rack    string
+	status  string
+	outputs map[string]string
+}
+
+// ReadLive reads the status and the outputs of a rack.
+func ReadLive(ctx context.Context, reader ParameterReader, paths ownership.Paths, rack string) (Live, error) {
+	direct, err := readTree(ctx, reader, strings.TrimSuffix(paths.Status(rack), "/status"), false)
 	if err != nil {
-		return "", err
+		return Live{}, err
 	}
-	if !reported.Published(direct.Values["status"]) {
-		return "parameter " + paths.Status(rack), nil
-	}
-	if len(outputs) == 0 {
-		return "", nil
-	}
-	live, err := ReadTree(ctx, reader, paths.Outputs(rack))
-	if err != nil {
-		return "", err
+	outputs, err := ReadTree(ctx, reader, paths.Outputs(rack))
+	return Live{paths: paths, rack: rack, status: direct.Values["status"], outputs: outputs.Values}, err
+}
+
+// Differs compares with the status and the outputs that were last written. It returns "" if they are the same, and else
+// what differs.
+func (l Live) Differs(reported Reported, outputs map[string]string) string {
+	if !reported.Published(l.status) {
+		return "parameter " + l.paths.Status(l.rack)
 	}
 	for _, name := range slices.Sorted(maps.Keys(outputs)) {
-		if live.Values[name] != outputs[name] {
-			return "parameter " + paths.Outputs(rack) + "/" + name, nil
+		if l.outputs[name] != outputs[name] {
+			return "parameter " + l.paths.Outputs(l.rack) + "/" + name
 		}
 	}
-	return "", nil
+	return ""
 }

@@ -95,12 +95,8 @@ func (s *Store) NoteApplied(ctx context.Context, rack string, step plan.Step, wa
 	return wrap(err, "rack %s: note step %s", rack, step.Name)
 }
 
-// LockCluster claims a cluster for a rack, and returns the rack that owns the claim. All passes of a rack but the first
-// find the claim made, so it is looked for first.
+// LockCluster claims a cluster for a rack, and returns the rack that owns the claim.
 func (s *Store) LockCluster(ctx context.Context, clusterARN, rack string) (owner string, err error) {
-	if owner, err = s.ClusterLock(ctx, clusterARN); err != nil || owner != "" {
-		return owner, err
-	}
 	values := claimKey(clusterARN)
 	values["rack"] = text(rack)
 	err = s.put(ctx, values, new("attribute_not_exists(pk)"))

@@ -318,16 +318,14 @@ func TestRunThatWasNeverBegun(t *testing.T) {
 
 func TestStatusRecordIsComplete(t *testing.T) {
 	s, cloud := store()
-	if digest, err := s.ReportedDigest(t.Context(), "demo"); digest != "" || err != nil {
-		t.Fatalf("%q, %v", digest, err)
+	if reported, err := s.Reported(t.Context(), "demo"); reported.Findings != "" || err != nil {
+		t.Fatalf("%q, %v", reported.Findings, err)
 	}
 	must(t, s.SaveStatus(t.Context(), large(), "digest", Reported{}))
 	var kept Status
 	must(t, unpack(cloud.Table.Items["rack#demo status"], "status", &kept))
-	if reported, err := s.Reported(t.Context(), "demo", "me", 0); err != nil || reported.Generation != large().Generation {
-		t.Errorf("told %v, %v", reported, err)
-	}
-	if digest, err := s.ReportedDigest(t.Context(), "demo"); err != nil || digest != "digest" || !reflect.DeepEqual(kept, large()) {
-		t.Errorf("digest %q, %v, status %+v", digest, err, kept)
+	reported, err := s.Reported(t.Context(), "demo")
+	if err != nil || reported.Generation != large().Generation || reported.Findings != "digest" || !reflect.DeepEqual(kept, large()) {
+		t.Errorf("reported %+v, %v, status %+v", reported, err, kept)
 	}
 }

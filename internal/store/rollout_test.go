@@ -86,7 +86,7 @@ func TestRewrites(t *testing.T) {
 	s, _ := store()
 	status := Status{Rack: "demo"}
 	must(t, s.SaveStatus(t.Context(), status, "", Reported{}.Wrote(status, "first")))
-	reported, err := s.Reported(t.Context(), "demo", "", 0)
+	reported, err := s.Reported(t.Context(), "demo")
 	must(t, err)
 	if done, err := s.Rewrites(t.Context(), "demo", reported, "second"); !done || err != nil {
 		t.Errorf("%v, %v", done, err)
@@ -94,7 +94,7 @@ func TestRewrites(t *testing.T) {
 	if done, err := s.Rewrites(t.Context(), "demo", reported, "third"); done || err != nil { // the text is not "first" any more
 		t.Errorf("%v, %v", done, err)
 	}
-	after, err := s.Reported(t.Context(), "demo", "", 0)
+	after, err := s.Reported(t.Context(), "demo")
 	must(t, err)
 	if !after.Published("second") || !after.Same(status) {
 		t.Errorf("%+v", after)

@@ -138,14 +138,10 @@ func Digest(state outcome.State, run Run, steps []string) string {
 	return digestOf(canonical.JSON(findings))
 }
 
-// ReportedDigest returns the Digest of the findings in the status, or "" if there is no status.
-func (s *Store) ReportedDigest(ctx context.Context, rack string) (string, error) {
-	values, err := s.get(ctx, key(rack, "status"))
-	return stringOf(values, "digest"), wrap(err, "rack %s: read status record", rack)
-}
-
 // Reported is the record of the last report.
 type Reported struct {
+	// Findings is the Digest of the findings in the status, or "" if there is no status.
+	Findings string
 	// Generation is the generation of the report, or 0 if there is none.
 	Generation int64
 	// Since is the last generation that was reported before the pass of this report. All iterations of a pass are
@@ -156,19 +152,44 @@ type Reported struct {
 	// content is the digest of the status that was last written, without its time, pass and changes. text is the digest of
 	// its text in the parameter.
 	content, text string
+	// execution is that of the report.
+	execution string
+	// values has the status itself.
+	values item
 }
 
-// Reported reads the record of the last report, for a report by the pass of an execution. served is the lease's Served.
-func (s *Store) Reported(ctx context.Context, rack, execution string, served int64) (Reported, error) {
+// Reported reads the record of the last report.
+func (s *Store) Reported(ctx context.Context, rack string) (Reported, error) {
 	values, err := s.get(ctx, key(rack, "status"))
-	reported := Reported{
-		Generation: numberOf(values, "generation"), Since: numberOf(values, "since"), Changes: int(numberOf(values, "changes")),
-		content: stringOf(values, "told"), text: stringOf(values, "text"),
+	return Reported{
+		Findings: stringOf(values, "digest"), Generation: numberOf(values, "generation"),
+		Since: numberOf(values, "since"), Changes: int(numberOf(values, "changes")),
+		content: stringOf(values, "told"), text: stringOf(values, "text"), execution: stringOf(values, "execution"), values: values,
+	}, wrap(err, "rack %s: read status record", rack)
+}
+
+// By returns the record for a report by the pass of an execution. served is the lease's Served.
+func (t Reported) By(execution string, served int64) Reported {
+	if t.execution != execution {
+		t.Since, t.Changes = max(t.Generation, served), 0
 	}
-	if stringOf(values, "execution") != execution {
-		reported.Since, reported.Changes = max(reported.Generation, served), 0
+	return t
+}
+
+// Status returns the complete status of the report, or nil if there is none.
+func (t Reported) Status() (*Status, error) {
+	if t.values["status"] == nil {
+		return nil, nil
 	}
-	return reported, wrap(err, "rack %s: read status record", rack)
+	status := &Status{}
+	err := unpack(t.values, "status", status)
+	if err == nil && t.values["incidents"] != nil {
+		err = unpack(t.values, "incidents", &status.Incidents)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decode status of generation %d: %w", t.Generation, err)
+	}
+	return status, nil
 }
 
 // Same reports whether the status that was last written is this one, ignoring time and pass.

@@ -29,12 +29,9 @@ func compared(t *testing.T, texts map[string]string, facts plan.Facts, inForce *
 			facts.Records.Applied[step.Name] = step.Fingerprint
 		}
 	}
-	before := InForce{Plan: func() (*plan.Plan, error) { return inForce, nil }}
-	v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: all}), facts, before)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return Validate(Input{
+		Parsed: params.Parse(params.Input{Rack: "demo", Params: all}), Facts: facts, Compare: true, InForce: inForce,
+	})
 }
 
 func (d drift) test(t *testing.T, facts plan.Facts) {

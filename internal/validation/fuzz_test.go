@@ -32,13 +32,9 @@ func fuzz(f *testing.F, parameter string) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		validate := func() Result {
-			v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: map[string]string{
+			return Validate(Input{Facts: offline, Parsed: params.Parse(params.Input{Rack: "demo", Params: map[string]string{
 				"karpenter_auth_mode": "true", "karpenter_enabled": "true", parameter: text,
-			}}), offline, InForce{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return v
+			}})})
 		}
 		first := validate()
 		for _, p := range first.Problems {
@@ -70,28 +66,24 @@ func FuzzChange(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, was, is string) {
 		facts := plan.Facts{Offline: true, Pools: map[string]plan.PoolFacts{"workload": {Nodes: 2, CPU: "8", Memory: "32Gi"}}}
-		validate := func(text string, before InForce) Result {
-			v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: map[string]string{
-				"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_config": text,
-			}}), facts, before)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return v
+		validate := func(text string, inForce *plan.Plan) Result {
+			return Validate(Input{Facts: facts, Compare: inForce != nil, InForce: inForce, Parsed: params.Parse(params.Input{
+				Rack: "demo", Params: map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_config": text},
+			})})
 		}
-		kept, err := json.Marshal(validate(was, InForce{}).Plan)
+		kept, err := json.Marshal(validate(was, nil).Plan)
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := InForce{Plan: func() (*plan.Plan, error) {
-			p := new(plan.Plan)
-			return p, json.Unmarshal(kept, p)
-		}}
+		inForce := new(plan.Plan)
+		if err := json.Unmarshal(kept, inForce); err != nil {
+			t.Fatal(err)
+		}
 		amd, arm := claim(map[string]string{"kubernetes.io/arch": "amd64"}, nil), claim(map[string]string{"kubernetes.io/arch": "arm64"}, nil)
 		for _, claims := range [][]plan.Object{nil, {amd, arm}} {
 			facts.NodeClaims = claims
-			first := validate(is, before)
-			if one, two := encoded(t, first), encoded(t, validate(is, before)); !bytes.Equal(one, two) {
+			first := validate(is, inForce)
+			if one, two := encoded(t, first), encoded(t, validate(is, inForce)); !bytes.Equal(one, two) {
 				t.Errorf("not the same twice:\n%s\n%s", one, two)
 			}
 			if len(first.Problems) > 0 && len(first.Plan.Effects) > 0 {

@@ -30,9 +30,9 @@ func TestTheLargestPlanFits(t *testing.T) {
 	}
 	texts := small(0)
 	texts["additional_karpenter_nodepools_config"] = "[" + strings.Join(pools, ",") + "]"
-	v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), offline, InForce{})
-	if err != nil || len(v.Problems) > 0 {
-		t.Fatal(err, v.Problems)
+	v := Validate(Input{Parsed: params.Parse(params.Input{Rack: "demo", Params: texts}), Facts: offline})
+	if len(v.Problems) > 0 {
+		t.Fatal(v.Problems)
 	}
 	plain, err := json.Marshal(v.Plan)
 	if err != nil {

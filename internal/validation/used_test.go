@@ -34,10 +34,7 @@ func TestEveryParameterIsUsed(t *testing.T) {
 			// What a pass observes for the two parameters that name resources to tag.
 			observed.Subnets = named(parsed.Config.SubnetIDs, "subnet-00000000")
 			observed.SecurityGroups = named(parsed.Config.SecurityGroupIDs, "sg-00000000")
-			v, err := Validate(parsed, observed, InForce{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := Validate(Input{Parsed: parsed, Facts: observed})
 			if p.Name != "karpenter_auth_mode" && len(v.Problems) > 0 {
 				t.Fatalf("%s: %v", p.Name, v.Problems)
 			}

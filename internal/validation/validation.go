@@ -10,8 +10,19 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
 )
 
-// Result is the result of Validate. If there are Problems, the Plan must not be used. If Validate had no InForce.Plan, the
-// fingerprints are empty: Objects, and those of the plan's steps.
+// Input is all that a rack is judged by.
+type Input struct {
+	Parsed params.Result
+	// Facts are those that were observed for the parameters. Their records say which manifests were checked already.
+	Facts plan.Facts
+	// Compare asks for what a pass needs: the fingerprints, and the effects on the pools of the plan in force.
+	Compare bool
+	// InForce is the plan in force, or nil if there is none.
+	InForce *plan.Plan
+}
+
+// Result is the result of Validate. If there are Problems, the Plan must not be used. If the Input does not ask to Compare,
+// the fingerprints are empty: Objects, and those of the plan's steps.
 type Result struct {
 	Config    params.Config
 	Effective map[string]string
@@ -22,64 +33,60 @@ type Result struct {
 	Objects string
 }
 
-// InForce gives access to what an earlier pass left in force.
-type InForce struct {
-	// Checked is the Objects of the last Result without problems. The same manifests are not checked again.
-	Checked string
-	// Plan reads the plan in force, or returns nil if there is none. It is called only if the pools or their networks
-	// change.
-	Plan func() (*plan.Plan, error)
-	// Running adds what runs in the pools to the facts. It is called only if existing pools may change. If it is nil,
-	// nothing is known.
-	Running func(*plan.Facts)
+// draft is what the parameters ask for, before it is judged.
+type draft struct {
+	Result
+	outcome  plan.Outcome
+	compiled nodes.Compiled
+	// others means that the manifests are not those that were checked last.
+	others bool
+	// compares means that the pools or their networks may differ from those in force.
+	compares bool
 }
 
-// plan returns the plan in force, or nil if there is none or none can be read.
-func (i InForce) plan() (*plan.Plan, error) {
-	if i.Plan == nil {
-		return nil, nil
+func (in Input) draft() draft {
+	d := draft{compiled: nodes.Compile(in.Parsed.Config, in.Facts)}
+	d.outcome = plan.Build(in.Parsed.Config, in.Facts, d.compiled.Objects())
+	d.Result = Result{Config: in.Parsed.Config, Effective: in.Parsed.Effective, Plan: d.outcome.Plan}
+	if in.Compare {
+		d.Objects = d.compiled.Fingerprint()
+		d.Plan.SetFingerprints()
 	}
-	return i.Plan()
+	d.others = !in.Compare || d.Objects != in.Facts.Records.Checked
+	d.compares = in.Compare && (d.others || reselects(d.Plan, in.Facts.Records.Applied))
+	return d
 }
 
-// Validate validates parsed parameters against the facts observed for them.
-func Validate(parsed params.Result, facts plan.Facts, before InForce) (Result, error) {
-	compiled := nodes.Compile(parsed.Config, facts)
-	outcome := plan.Build(parsed.Config, facts, compiled.Objects())
-	result := Result{Config: parsed.Config, Effective: parsed.Effective, Plan: outcome.Plan}
-	compares := before.Plan != nil
-	if compares {
-		result.Objects = compiled.Fingerprint()
-		result.Plan.SetFingerprints()
+// ChangesPools reports whether the plan may change pools in force. Only then does what runs in them matter.
+func (in Input) ChangesPools() bool {
+	return in.InForce != nil && len(in.InForce.NodePools.Objects) > 0 && in.draft().compares
+}
+
+// Validate judges parameters. It reads nothing, so the same Input has the same Result.
+func Validate(in Input) Result {
+	d, parsed := in.draft(), in.Parsed
+	if d.others {
+		parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Check())...)
 	}
-	others := !compares || result.Objects != before.Checked
-	if others {
-		parsed.RejectUnlessDisabling(unless(parsed.Problems, compiled.Check())...)
-	}
-	foreign, known, err := compiled.Images(facts, before.plan)
-	if err != nil {
-		return result, err
-	}
+	foreign, known := d.compiled.Images(in.Facts, in.InForce)
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, foreign)...)
 	parsed.Advise(known...)
-	parsed.Add(outcome.Problems...)
-	if compares && (others || reselects(result.Plan, facts.Records.Applied)) {
-		if err := result.compare(&facts, before, len(parsed.Problems) == 0); err != nil {
-			return result, err
-		}
+	parsed.Add(d.outcome.Problems...)
+	if d.compares && len(parsed.Problems) == 0 { // Karpenter's drift code relies on valid manifests, and ends the process on some others
+		d.Plan.Effects = effects(d.Plan, in)
 	}
-	if others && len(parsed.Problems) == 0 {
-		parsed.Advise(compiled.Exceeded(facts.Pools)...)
+	if d.others && len(parsed.Problems) == 0 {
+		parsed.Advise(d.compiled.Exceeded(in.Facts.Pools)...)
 	}
-	parsed.Advise(compiled.Advice()...)
-	parsed.Advise(compiled.Overridden(parsed.Effective)...)
+	parsed.Advise(d.compiled.Advice()...)
+	parsed.Advise(d.compiled.Overridden(parsed.Effective)...)
 	if len(parsed.Problems) == 0 {
-		parsed.Advise(compiled.Unused()...)
-		parsed.Advise(compiled.Surprises()...)
+		parsed.Advise(d.compiled.Unused()...)
+		parsed.Advise(d.compiled.Surprises()...)
 	}
-	parsed.Advise(outcome.Warnings...)
-	result.Problems, result.Warnings = parsed.Problems, parsed.Warnings
-	return result, nil
+	parsed.Advise(d.outcome.Warnings...)
+	d.Problems, d.Warnings = parsed.Problems, parsed.Warnings
+	return d.Result
 }
 
 // reselects reports whether a plan selects other subnets or security groups than those that were applied.
@@ -87,28 +94,19 @@ func reselects(p plan.Plan, applied map[string]string) bool {
 	return slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Name == "network" && applied[s.Name] != s.Fingerprint })
 }
 
-// compare sets the plan's effects on the pools in force. It leaves out plans with problems: Karpenter's drift code
-// relies on valid manifests, and ends the process on some invalid ones.
-func (v *Result) compare(facts *plan.Facts, before InForce, good bool) error {
-	last, err := before.Plan()
-	if err != nil {
-		return err
-	}
+// effects returns the effects of a plan on the pools in force.
+func effects(p plan.Plan, in Input) []plan.Effect {
+	last := in.InForce
 	if last == nil {
 		last = &plan.Plan{}
 	}
-	if before.Running != nil && len(last.NodePools.Objects) > 0 {
-		before.Running(facts)
-	}
-	if good {
-		v.Plan.Effects = nodes.Effects(*last, v.Plan, *facts)
-	}
-	if v.Plan.Cluster.Gone { // Karpenter is gone with the cluster and drains nothing
-		for i := range v.Plan.Effects {
-			v.Plan.Effects[i].Replaces = false
+	all := nodes.Effects(*last, p, in.Facts)
+	if p.Cluster.Gone { // Karpenter is gone with the cluster and drains nothing
+		for i := range all {
+			all[i].Replaces = false
 		}
 	}
-	return nil
+	return all
 }
 
 // unless returns the found problems without those about paths that have a known problem.

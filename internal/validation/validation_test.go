@@ -42,11 +42,7 @@ var offline = plan.Facts{Offline: true, Deployment: plan.Deployment{Unknown: tru
 
 func result(t *testing.T, texts map[string]string) Result {
 	t.Helper()
-	v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), offline, InForce{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return Validate(Input{Parsed: params.Parse(params.Input{Rack: "demo", Params: texts}), Facts: offline})
 }
 
 func TestTables(t *testing.T) {
@@ -172,9 +168,9 @@ func TestTurningOffIsNotHeldUpByManifests(t *testing.T) {
 		"karpenter_node_labels": "karpenter.sh/x=y",
 		"node_disk":             "60000",
 	}})
-	v, err := Validate(parsed, offline, InForce{})
-	if err != nil || len(v.Problems) > 0 || len(v.Warnings) != 5 {
-		t.Errorf("%v: problems %v, warnings %v", err, v.Problems, v.Warnings)
+	v := Validate(Input{Parsed: parsed, Facts: offline})
+	if len(v.Problems) > 0 || len(v.Warnings) != 5 {
+		t.Errorf("problems %v, warnings %v", v.Problems, v.Warnings)
 	}
 }
 
@@ -184,31 +180,25 @@ func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
 		return params.Parse(params.Input{Rack: "demo", Params: map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true",
 			"karpenter_cpu_limit": limit}})
 	}
-	none := func() (*plan.Plan, error) { return nil, nil }
-	first, err := Validate(parse("10"), offline, InForce{Plan: none})
-	if err != nil {
-		t.Fatal(err)
+	first := Validate(Input{Parsed: parse("10"), Facts: offline, Compare: true})
+	applied := plan.Facts{
+		Offline: true, Records: plan.Records{Applied: map[string]string{}, Checked: first.Objects},
+		Pools: map[string]plan.PoolFacts{"workload": {Nodes: 3, CPU: "12", Memory: "24Gi"}},
 	}
-	asked := 0
-	before := InForce{
-		Checked: first.Objects,
-		Plan:    func() (*plan.Plan, error) { asked++; return &first.Plan, nil },
-		Running: func(facts *plan.Facts) {
-			facts.Pools = map[string]plan.PoolFacts{"workload": {Nodes: 3, CPU: "12", Memory: "24Gi"}}
-		},
-	}
-	applied := plan.Facts{Offline: true, Records: plan.Records{Applied: map[string]string{}}}
 	for _, step := range first.Plan.Steps {
 		applied.Records.Applied[step.Name] = step.Fingerprint
 	}
-	if again, err := Validate(parse("10"), applied, before); err != nil || asked != 0 || len(again.Plan.Effects) > 0 {
-		t.Errorf("%v: asked %d times, effects %v", err, asked, again.Plan.Effects)
+	again := Input{Parsed: parse("10"), Facts: applied, Compare: true, InForce: &first.Plan}
+	if effects := Validate(again).Plan.Effects; again.ChangesPools() || len(effects) > 0 {
+		t.Errorf("changes pools %v, effects %v", again.ChangesPools(), effects)
 	}
-	other, err := Validate(parse("11"), applied, before)
+	another := again
+	another.Parsed = parse("11")
+	other := Validate(another)
 	nodes := 3
-	if want := []plan.Effect{{Pool: "workload", Change: plan.PoolChanged, Nodes: &nodes}}; err != nil || asked != 1 ||
+	if want := []plan.Effect{{Pool: "workload", Change: plan.PoolChanged, Nodes: &nodes}}; !another.ChangesPools() ||
 		!reflect.DeepEqual(other.Plan.Effects, want) {
-		t.Errorf("%v: asked %d times, effects %v", err, asked, other.Plan.Effects)
+		t.Errorf("changes pools %v, effects %v", another.ChangesPools(), other.Plan.Effects)
 	}
 	same(t, "warnings", other.Warnings, []string{"karpenter_cpu_limit: may have 11 of cpu, and 12 runs now on 3 nodes"})
 }
@@ -219,11 +209,12 @@ func TestPoolsOfAClusterThatIsGone(t *testing.T) {
 	was := result(t, on).Plan
 	off := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "false"}
 	gone := plan.Facts{Lost: &plan.Cluster{Name: "demo", ARN: "arn"}, Records: plan.Records{WasOn: true}}
-	v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: off, Previous: on, Removing: true}), gone,
-		InForce{Plan: func() (*plan.Plan, error) { return &was, nil }})
-	if err != nil || len(v.Problems) > 0 || len(v.Plan.Effects) != 1 ||
+	v := Validate(Input{
+		Parsed: params.Parse(params.Input{Rack: "demo", Params: off, Previous: on, Removing: true}), Facts: gone, Compare: true, InForce: &was,
+	})
+	if len(v.Problems) > 0 || len(v.Plan.Effects) != 1 ||
 		v.Plan.Effects[0].String() != "pool workload went with its cluster: Sawhorse ends through EC2 what is left of its nodes" {
-		t.Errorf("%v, %v, problems %v", v.Plan.Effects, err, v.Problems)
+		t.Errorf("%v, problems %v", v.Plan.Effects, v.Problems)
 	}
 }
 
@@ -231,9 +222,9 @@ func TestPoolsOfAClusterThatIsGone(t *testing.T) {
 func TestRackNames(t *testing.T) {
 	for _, rack := range []string{"", "A B", "x\x00y", "-a", "a-", "../x", "{}", "é"} {
 		texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "build_node_enabled": "true"}
-		v, err := Validate(params.Parse(params.Input{Rack: rack, Params: texts}), offline, InForce{})
-		if err != nil || len(v.Problems) != 1 || v.Problems[0].Parameter != "rack" {
-			t.Errorf("%q: %v, %v", rack, v.Problems, err)
+		v := Validate(Input{Parsed: params.Parse(params.Input{Rack: rack, Params: texts}), Facts: offline})
+		if len(v.Problems) != 1 || v.Problems[0].Parameter != "rack" {
+			t.Errorf("%q: %v", rack, v.Problems)
 		}
 	}
 }

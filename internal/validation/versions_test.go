@@ -50,10 +50,11 @@ func TestWhatAVersionReplaces(t *testing.T) {
 		validate := func(version string, more map[string]string, facts plan.Facts, last *plan.Plan) Result {
 			texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_version": version}
 			maps.Copy(texts, more)
-			before := InForce{Plan: func() (*plan.Plan, error) { return last, nil }}
-			v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), facts, before)
-			if err != nil || len(v.Problems) > 0 {
-				t.Fatalf("%s: %v %v", c.what, err, v.Problems)
+			v := Validate(Input{
+				Parsed: params.Parse(params.Input{Rack: "demo", Params: texts}), Facts: facts, Compare: true, InForce: last,
+			})
+			if len(v.Problems) > 0 {
+				t.Fatalf("%s: %v", c.what, v.Problems)
 			}
 			return v
 		}
@@ -84,15 +85,12 @@ func with(texts map[string]string, name, value string) map[string]string {
 func TestAnotherVersionIsCheckedAgain(t *testing.T) {
 	texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_version": "1.12.1",
 		"karpenter_config": `{"ec2NodeClass":{"placementGroupSelector":{"name":"near"}}}`}
-	none := func() (*plan.Plan, error) { return nil, nil }
-	newer, err := Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), offline, InForce{Plan: none})
-	if err != nil {
-		t.Fatal(err)
-	}
+	newer := Validate(Input{Parsed: params.Parse(params.Input{Rack: "demo", Params: texts}), Facts: offline, Compare: true})
 	delete(texts, "karpenter_version")
-	v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), offline,
-		InForce{Checked: newer.Objects, Plan: none})
-	if err != nil || len(newer.Problems) > 0 || len(v.Problems) != 1 || newer.Objects == v.Objects {
-		t.Errorf("%v: %v, %v", err, newer.Problems, v.Problems)
+	checked := offline
+	checked.Records.Checked = newer.Objects
+	v := Validate(Input{Parsed: params.Parse(params.Input{Rack: "demo", Params: texts}), Facts: checked, Compare: true})
+	if len(newer.Problems) > 0 || len(v.Problems) != 1 || newer.Objects == v.Objects {
+		t.Errorf("%v, %v", newer.Problems, v.Problems)
 	}
 }

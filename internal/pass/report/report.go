@@ -92,10 +92,11 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 			return r.answer(ctx, event, lease)
 		}
 	}
-	reported, err := r.Store.Reported(ctx, event.Rack, event.Execution, lease.Served)
+	reported, err := r.Store.Reported(ctx, event.Rack)
 	if err != nil {
 		return Answer{}, err
 	}
+	reported = reported.By(event.Execution, lease.Served)
 	run, err := r.Store.Run(ctx, event.Rack, reported.Since, event.Generation)
 	if err != nil {
 		return Answer{}, err

@@ -147,8 +147,8 @@ func (s scene) measures(parts ...string) {
 // reported checks the digest that the next pass compares its findings with.
 func (s scene) reported(want string) {
 	s.Helper()
-	if got, err := s.store.ReportedDigest(s.Context(), "demo"); err != nil || got != want {
-		s.Errorf("digest %q, %v; want %q", got, err, want)
+	if got, err := s.store.Reported(s.Context(), "demo"); err != nil || got.Findings != want {
+		s.Errorf("digest %q, %v; want %q", got.Findings, err, want)
 	}
 }
 
@@ -566,7 +566,7 @@ func TestInterrupted(t *testing.T) {
 		if !errors.Is(err, awsfake.Throttling) {
 			t.Fatalf("call %d failed and the report said %v", n, err)
 		}
-		if digest, _ := s.store.ReportedDigest(t.Context(), "demo"); digest != "" {
+		if reported, _ := s.store.Reported(t.Context(), "demo"); reported.Findings != "" {
 			t.Errorf("call %d failed, and the digest is recorded", n)
 		}
 		s.run(event("Planned"))

@@ -77,7 +77,9 @@ func TestTheNodesFollowAPass(t *testing.T) {
 	if status := s.status(); status.State != outcome.StateDegraded || len(status.Pools) != 1 || status.Rollout.Generation != 8 {
 		t.Errorf("%+v", status)
 	}
-	record, err := s.store.Status(t.Context(), "demo")
+	reported, err := s.store.Reported(t.Context(), "demo")
+	s.must(err)
+	record, err := reported.Status()
 	if err != nil || record.State != outcome.StateReconciled || record.Pools != nil || record.Rollout != nil {
 		t.Errorf("the record of the pass has what the nodes do: %+v, %v", record, err)
 	}

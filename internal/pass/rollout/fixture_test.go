@@ -173,7 +173,7 @@ func (s *scene) status() (status store.Status) {
 	s.Helper()
 	text := s.cloud.SSM.Values[statusParameter]
 	s.must(json.Unmarshal([]byte(text), &status))
-	reported, err := s.rollout.Store.Reported(s.Context(), "demo", "", 0)
+	reported, err := s.rollout.Store.Reported(s.Context(), "demo")
 	s.must(err)
 	if !reported.Published(text) {
 		s.Errorf("an audit would take the status for somebody else's: %s", text)

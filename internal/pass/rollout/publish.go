@@ -80,11 +80,11 @@ func (r *Rollout) report(ctx context.Context, was, next store.Rollout) (outcome.
 // pass, or "" if there is none.
 func (r *Rollout) publish(ctx context.Context, next store.Rollout) (outcome.State, error) {
 	for range 3 { // a report may write the status at the same time
-		reported, err := r.Store.Reported(ctx, next.Rack, "", 0)
+		reported, err := r.Store.Reported(ctx, next.Rack)
 		if err != nil {
 			return "", err
 		}
-		status, err := r.Store.Status(ctx, next.Rack)
+		status, err := reported.Status()
 		if err != nil || status == nil {
 			return "", err
 		}
@@ -102,7 +102,7 @@ func (r *Rollout) publish(ctx context.Context, next store.Rollout) (outcome.Stat
 		if err := r.Outputs.WriteStatus(ctx, next.Rack, text); err != nil {
 			return "", err
 		}
-		reported, err = r.Store.Reported(ctx, next.Rack, "", 0)
+		reported, err = r.Store.Reported(ctx, next.Rack)
 		if err != nil || reported.Published(text) {
 			return status.State, err
 		}

@@ -41,8 +41,7 @@ func (s *scene) wantsFreeze(planned, done bool) {
 func (s *scene) saysOfBrakes(state outcome.State) string {
 	s.Helper()
 	s.reported(state)
-	status, err := s.store.Status(s.Context(), "demo")
-	s.must(err)
+	status := s.status()
 	text := string(status.State) + " " + strings.Join(status.Brakes, " ")
 	for _, w := range status.Warnings {
 		if w.Parameter == params.ParamFreeze {
@@ -212,7 +211,7 @@ func TestARejectedRackIsPaused(t *testing.T) {
 	s.wants(s.pass(true), outcome.PassRejected, true, "")
 	s.brakes(outcome.StateRejected, "Rejected paused")
 	s.wants(s.pass(true), outcome.PassRejected, false, "")
-	if due, err := s.validate.Look(t.Context(), "demo", 99); err != nil || len(due) > 0 {
+	if due, err := s.validate.Audit(t.Context(), "demo", 99); err != nil || len(due) > 0 {
 		t.Errorf("an audit finds %v, %v", due, err)
 	}
 	s.write(frozen)

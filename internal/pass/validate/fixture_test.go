@@ -174,9 +174,6 @@ func (s *scene) validated(full bool) Answer {
 	return answer
 }
 
-// run returns the record with which an iteration begins.
-func (s *scene) run() store.Run { return store.Run{Rack: "demo", Started: s.cloud.Now()} }
-
 func (s *scene) lease(owner string, full bool) {
 	number := func(n int) types.AttributeValue { return &types.AttributeValueMemberN{Value: strconv.Itoa(n)} }
 	s.requests++
@@ -207,8 +204,9 @@ func (s *scene) reported(state outcome.State) {
 	for _, warnings := range s.records().Warnings {
 		status.Warnings = append(status.Warnings, warnings...)
 	}
-	reported, err := s.store.Reported(s.Context(), "demo", "me", 0)
+	reported, err := s.store.Reported(s.Context(), "demo")
 	s.must(err)
+	reported = reported.By("me", 0)
 	if !reported.Same(status) {
 		text, err := status.Text()
 		s.must(err)
@@ -216,6 +214,16 @@ func (s *scene) reported(state outcome.State) {
 		reported = reported.Wrote(status, text)
 	}
 	s.must(s.store.SaveStatus(s.Context(), status, store.Digest(state, run, steps), reported))
+}
+
+// status returns the status of the last report.
+func (s *scene) status() *store.Status {
+	s.Helper()
+	reported, err := s.store.Reported(s.Context(), "demo")
+	s.must(err)
+	status, err := reported.Status()
+	s.must(err)
+	return status
 }
 
 func (s *scene) records() plan.Records {
@@ -267,9 +275,10 @@ const (
 	listItem  = "DynamoDB.PutItem racks demo"
 )
 
-// find returns the findings of validate without acting on them.
-func (s *scene) find() (finding, error) {
-	in, err := s.validate.read(s.Context(), "demo")
+// find returns the verdict of validate without saving it.
+func (s *scene) find() (verdict, error) {
+	in, err := s.validate.stored(s.Context(), request{rack: "demo"})
 	s.must(err)
-	return s.validate.find(s.Context(), s.run(), in, false, false)
+	in, err = s.validate.observed(s.Context(), in)
+	return assess(in), err
 }

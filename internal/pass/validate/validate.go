@@ -1,5 +1,5 @@
-// Package validate begins an iteration of a pass: it reads the rack's parameters and the real state, and makes the plan
-// or reports the problems.
+// Package validate begins an iteration of a pass, in three parts: read.go reads all that is known of the rack, assess.go
+// decides what is to be done, and reads nothing, and save.go saves that.
 package validate
 
 import (
@@ -14,7 +14,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
-	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
 
 // Event is the state machine's call.
@@ -93,66 +92,60 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	if event.Unknown.DetailType != "" {
 		return v.refuseUnknown(ctx, event)
 	}
-	var lease store.Lease
-	if !event.DryRun {
-		var err error
-		// The lease is read before the tree, so a write after this belongs to another iteration.
-		if lease, err = v.Store.Renew(ctx, event.Rack, event.Execution, v.Now()); err != nil {
-			return Answer{}, err
-		}
-	}
-	run := store.Run{Rack: event.Rack, Generation: lease.Requested, Execution: event.Execution, Started: v.Now()}
+	run := store.Run{Rack: event.Rack, Execution: event.Execution, Started: v.Now()}
+	of := request{rack: event.Rack, full: event.Full, dry: event.DryRun}
+	var writes []store.Written
 	if event.DryRun {
 		run.Request = event.Request
+	} else {
+		// The lease is read before the parameters, so a write after this belongs to another iteration.
+		lease, err := v.Store.Renew(ctx, event.Rack, event.Execution, v.Now())
+		if err != nil {
+			return Answer{}, err
+		}
+		run.Generation, writes = lease.Requested, lease.Writes
+		of.generation, of.served, of.full, of.force, of.forceAt = lease.Requested, lease.Served, lease.Full, lease.Force, lease.ForceAt
 	}
-	in, err := v.read(ctx, run.Rack)
+	in, err := v.stored(ctx, of)
 	if err != nil {
 		return Answer{}, err
 	}
-	in.force = lease.Force && !in.records.Karpenter.RolledBack.Used(lease.ForceAt, lease.Requested)
 	run.Versions = in.tree.Versions
-	if v.outdated(in.tree, lease.Writes) {
-		return Answer{Generation: lease.Requested, Outcome: outcome.PassOutdated, Steps: []plan.Step{}}, nil
+	if v.outdated(in.tree, writes) {
+		return Answer{Generation: of.generation, Outcome: outcome.PassOutdated, Steps: []plan.Step{}}, nil
 	}
-	found, err := v.find(ctx, run, in, lease.Full || event.DryRun && event.Full, event.DryRun)
-	if err != nil {
-		return Answer{}, err
-	}
-	found.Plan.Force = lease.Force
-	run = found.in(run)
-	if found.records.Paused != in.records.Paused && !event.DryRun && !found.forgotten {
-		if err := v.Store.SaveRecords(ctx, run.Rack, found.records); err != nil {
+	if !in.listed && !of.dry && len(in.tree.Values) > 0 { // the schedule audits it from now on
+		if err := v.Store.Enlist(ctx, of.rack); err != nil {
 			return Answer{}, err
 		}
 	}
-	answer := Answer{Generation: lease.Requested, Steps: []plan.Step{}, Versions: run.Versions}
-	switch {
-	case event.DryRun:
-		return v.dryRun(ctx, answer, run, found)
-	case found.unknown:
-		answer.Outcome = outcome.PassUnchanged
-		if lease.Served == 0 { // otherwise it existed: its lease keeps counting while records of its runs are kept
-			answer.Outcome = outcome.PassUnknown
-		}
-		return answer, v.Bus.Quiet(run, outcome.StateReconciled)
-	case found.forgotten:
-		return v.forget(ctx, answer, run, found.records)
-	case len(found.Problems) > 0:
-		return v.rejected(ctx, answer, run, found, lease)
-	case found.Config.Paused && found.writing:
-		// Accepted change requests are written even if the rack is paused. Until then they take precedence over every
-		// later write, including paused=false.
-		answer.Outcome, answer.Steps = outcome.PassPaused, []plan.Step{plan.ChangeStep}
-		return v.report(ctx, answer, run)
-	case found.Config.Paused:
-		answer.Outcome = outcome.PassPaused
-		answer.Steps = append(answer.Steps, found.due...) // for the report; the state machine runs none of them
-		return v.reportIfNew(ctx, answer, run, found, outcome.StatePaused, lease.Full)
-	case len(found.due) == 0:
-		return v.unchanged(ctx, answer, run, found, lease.Full)
-	default:
-		return v.accept(ctx, answer, run, found)
+	if in, err = v.observed(ctx, in); err != nil {
+		return Answer{}, err
 	}
+	d := assess(in)
+	if of.dry {
+		return v.dryRun(ctx, run, in, d)
+	}
+	return v.save(ctx, run, in, d)
+}
+
+// Audit returns what a full pass over a rack would do: the steps that are due, and what else is not as it should be,
+// with the reason for each. It is empty if the pass would find nothing to do. Audit takes no lease and writes nothing.
+// generation is the generation that the pass would have.
+func (v *Validate) Audit(ctx context.Context, rack string, generation int64) (map[string]string, error) {
+	in, err := v.stored(ctx, request{rack: rack, generation: generation, full: true, dry: true})
+	if err == nil {
+		in, err = v.observed(ctx, in)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := assess(in)
+	if len(d.why) > 0 || d.state == outcome.StateReconciled {
+		return d.why, nil
+	}
+	run := d.in(store.Run{Rack: rack, Generation: generation, Started: v.Now()})
+	return d.why, v.Bus.Quiet(run, d.state) // no pass runs that would write the metrics of this rack
 }
 
 // replication is how long after a write Parameter Store may read from a replica that does not have it.
@@ -165,101 +158,4 @@ func (v *Validate) outdated(tree store.Tree, writes []store.Written) bool {
 	return slices.ContainsFunc(writes, func(w store.Written) bool {
 		return v.Now().Sub(w.At).Abs() < replication && !tree.Has(w)
 	})
-}
-
-// finding is the result of reading a rack's parameters and state.
-type finding struct {
-	validation.Result
-	records plan.Records
-	due     []plan.Step
-	// why has the reason for each step that is due, for the log of an audit.
-	why map[string]string
-	// writing means that an accepted change request is not written to Parameter Store yet.
-	writing bool
-	// freeze is what karpenter_freeze asks for, or nil if its value was refused or not read.
-	freeze *bool
-	// forgotten means that only records are left of the rack, unknown that there is nothing at all.
-	forgotten, unknown bool
-}
-
-// in returns the record of the iteration with the findings.
-func (f finding) in(run store.Run) store.Run {
-	run.Problems, run.Warnings, run.Goal, run.Effects = f.Problems, f.Warnings, string(f.Plan.Goal), f.Plan.Effects
-	run.Paused, run.Freeze = f.Config.Paused, f.freeze
-	return run
-}
-
-// find validates a rack's parameters, with its change requests, and finds the steps that are due.
-func (v *Validate) find(ctx context.Context, run store.Run, in input, full, dry bool) (finding, error) {
-	f, tree := finding{records: in.records}, in.tree
-	if len(tree.Values) == 0 && !in.listed && f.records.Goal == "" {
-		reported, err := v.Store.ReportedDigest(ctx, run.Rack)
-		if err != nil {
-			return f, err
-		}
-		if f.unknown = reported == ""; f.unknown {
-			return f, v.turnAway(ctx, run, in.changes, dry)
-		}
-	}
-	if !in.listed && !dry && len(tree.Values) > 0 { // the schedule audits it from now on
-		if err := v.Store.Enlist(ctx, run.Rack); err != nil {
-			return f, err
-		}
-	}
-	var err error
-	if tree, f.writing, err = v.lay(ctx, run, in, dry); err != nil {
-		return f, err
-	}
-	// The tree is deleted and Karpenter is off, so the rack needs nothing in the cluster any more.
-	if len(tree.Values) == 0 && !f.records.WasOn {
-		reported, err := v.Store.ReportedDigest(ctx, run.Rack)
-		if f.forgotten = f.records.Goal != "" || reported != "" || in.listed; err != nil || f.forgotten {
-			return f, err
-		}
-	}
-	if f.Result, err = v.validate(ctx, run.Rack, tree, in); err != nil {
-		return f, err
-	}
-	f.brake(tree)
-	f.Plan.Generation = run.Generation
-	if f.Plan.Goal != plan.GoalNone && len(f.Problems) == 0 {
-		f.due, f.why = v.due(ctx, &f.Plan, f.records, full && !f.Config.Paused)
-	}
-	f.due = f.written(f.due)
-	return f, err
-}
-
-// validate validates a tree of parameters, in the place of the one that was read, against the real state.
-func (v *Validate) validate(ctx context.Context, name string, tree store.Tree, in input) (validation.Result, error) {
-	objects, err := v.objects(ctx, name, tree.Values)
-	if err != nil {
-		return validation.Result{}, err
-	}
-	parsed := params.Parse(params.Input{
-		Rack: name, Params: tree.Values, Secure: tree.Secure, Previous: in.records.Params, Removing: in.records.WasOn, Objects: objects,
-	})
-	facts, err := v.Observer.Facts(ctx, parsed.Config, in.records)
-	if err != nil {
-		return validation.Result{}, err
-	}
-	facts.Writes, facts.Force = tree.Versions, in.force
-	facts.CNI = v.cni(ctx, parsed.Config, facts)
-	return validation.Validate(parsed, facts, validation.InForce{
-		Checked: in.records.Checked,
-		Plan:    func() (*plan.Plan, error) { return v.Store.Plan(ctx, name) },
-		Running: func(facts *plan.Facts) { v.running(ctx, facts) },
-	})
-}
-
-// cni returns where the VPC CNI gets its credentials; nil if that is not observed or cannot be read. Before Karpenter is on,
-// no node depends on it, and the cluster may be another rack's.
-func (v *Validate) cni(ctx context.Context, config params.Config, facts plan.Facts) *plan.CNI {
-	if v.CNI == nil || !config.Enabled || !facts.Records.WasOn || facts.Cluster == nil || !facts.LetIn(config.Rack) {
-		return nil
-	}
-	observed, err := v.CNI(ctx, facts.Cluster.Cluster)
-	if err != nil {
-		return nil
-	}
-	return &observed
 }

@@ -20,12 +20,11 @@ const (
 )
 
 // Images returns problems with AMIs that nodes may not run, and warnings about those that are in force already, which
-// inForce has, and about what is unknown. Nodes run images of Amazon and of the deployment's owners, and those of the
+// inForce has (nil if there is none), and about what is unknown. Nodes run images of Amazon and of the deployment's owners, and those of the
 // account that have the nodes' tag: any other image, like the backup of a server, would start with the rack's user data.
 // The policies of Karpenter's controller say the same of each launch, because a name or a tag may select another image
 // later. So a term must select by ID, or by what keeps it to such images.
-func (c Compiled) Images(facts plan.Facts, inForce func() (*plan.Plan, error)) (problems, warnings []params.Problem, err error) {
-	var last *plan.Plan
+func (c Compiled) Images(facts plan.Facts, inForce *plan.Plan) (problems, warnings []params.Problem) {
 	for _, d := range c.drafts {
 		if d.kind != "EC2NodeClass" {
 			continue
@@ -35,13 +34,8 @@ func (c Compiled) Images(facts plan.Facts, inForce func() (*plan.Plan, error)) (
 			if found == nil {
 				continue
 			}
-			if last == nil {
-				if last, err = inForce(); err != nil {
-					return nil, nil, err
-				}
-			}
 			switch {
-			case selects(last, d.name, term):
+			case selects(inForce, d.name, term):
 				found.Message += "; it is in force, and no node is launched from it until then"
 				warnings = append(warnings, found.Problem)
 			case found.unknown:
@@ -52,7 +46,7 @@ func (c Compiled) Images(facts plan.Facts, inForce func() (*plan.Plan, error)) (
 			}
 		}
 	}
-	return problems, warnings, nil
+	return problems, warnings
 }
 
 // selects reports whether an EC2NodeClass of a plan has a term.

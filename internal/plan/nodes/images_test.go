@@ -39,11 +39,7 @@ func judged(t *testing.T, terms string, facts plan.Facts, inForce *plan.Plan) (p
 	if len(parsed.Problems) > 0 {
 		t.Fatal(parsed.Problems)
 	}
-	problems, warnings, err := Compile(parsed.Config, facts).Images(facts, func() (*plan.Plan, error) { return inForce, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return problems, warnings
+	return Compile(parsed.Config, facts).Images(facts, inForce)
 }
 
 // A term may select images of Amazon, of the context's owners, and the account's own with the tag of images for nodes,

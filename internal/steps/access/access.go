@@ -29,10 +29,17 @@ type Step struct {
 	EKS     EKS
 	IAM     iam.GetRoleAPIClient
 	Connect k8s.Connector
-	// Principals are the role ARNs of the functions that call the API server, by function.
-	Principals map[string]string
+	// Principals are the roles of the functions that call the API server, by function.
+	Principals map[string]Principal
 	Written    resource.Records
 	Now        func() time.Time
+}
+
+// Principal is the role of a function.
+type Principal struct {
+	ARN string `json:"arn"`
+	// ID is IAM's unique ID of the role. A role that was deleted and created again has another one.
+	ID string `json:"id"`
 }
 
 // EKS lists the EKS calls of the step.
@@ -70,7 +77,7 @@ func (a *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Prog
 	default:
 		err = a.open(ctx, p, w)
 	}
-	self := admin.Function{Name: "access", Principal: a.Principals["access"], EKS: a.EKS, Now: a.Now}
+	self := admin.Function{Name: "access", Principal: a.Principals["access"].ARN, EKS: a.EKS, Now: a.Now}
 	return w.End(ctx, self.Refused(ctx, p.Cluster, unseenTag(p, err)))
 }
 

@@ -38,9 +38,9 @@ type scene struct {
 
 func begin(t *testing.T) scene {
 	cloud, api := awsfake.New(), k8sfake.New(t)
-	principals := map[string]string{}
+	principals := map[string]Principal{}
 	for _, f := range functions {
-		principals[f] = role(f)
+		principals[f] = Principal{ARN: role(f), ID: "AROA" + f}
 		cloud.IAM.Roles["Sawhorse-"+f] = &awsfake.Role{Role: iamtypes.Role{CreateDate: new(cloud.Now())}}
 	}
 	return scene{t, cloud, api, &Step{
@@ -49,6 +49,11 @@ func begin(t *testing.T) scene {
 		Rack: "demo", Cluster: plan.Cluster{Name: "demo", ARN: awsfake.ClusterARN, Partition: "aws"},
 		Access: plan.Access{Mode: "API_AND_CONFIG_MAP", Rights: plan.Rights()},
 	}}
+}
+
+// madeAgain is what a stack does that was deleted and deployed again.
+func (s scene) madeAgain(function string) {
+	s.step.Principals[function] = Principal{ARN: role(function), ID: "AROAagain"}
 }
 
 func (s scene) run() (outcome.Progress, string) {
@@ -209,9 +214,8 @@ func TestRepairsOnlyWhatDiffers(t *testing.T) {
 			"access entry of function nodepools created"},
 		// An entry binds to the role as it was at its creation. A stack that was deleted and deployed again has new
 		// roles with the same names.
-		{"the role created again", func(s scene) {
-			s.cloud.IAM.Roles["Sawhorse-nodepools"].CreateDate = new(s.cloud.Now().Add(time.Second))
-		},
+		{"the role created again", func(s scene) { s.madeAgain("nodepools") }, "access entry of function nodepools created"},
+		{"an entry without its tag", func(s scene) { clear(s.cloud.EKS.Entries[role("nodepools")].Tags) },
 			"access entry of function nodepools created"},
 		{"a role of the cluster gone", func(s scene) { delete(s.api.Objects, clusterRole) }, "ClusterRole/sawhorse:nodepools created"},
 		{"a role of the cluster changed", func(s scene) { s.api.Objects[clusterRole].Object["rules"] = []any{} },
@@ -330,7 +334,7 @@ func TestInterrupted(t *testing.T) {
 		s := begin(t)
 		// One entry is older than its role, so that a deletion and a creation are among the calls.
 		s.opened()
-		s.cloud.IAM.Roles["Sawhorse-access"].CreateDate = new(s.cloud.Now())
+		s.madeAgain("access")
 		s.cloud.EKS.Entries[role("nodepools")].KubernetesGroups = nil
 		s.cloud.Forget()
 		return s.cloud, func() (bool, error) {

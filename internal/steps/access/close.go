@@ -65,11 +65,7 @@ func (a *Step) revoke(ctx context.Context, p *plan.Plan, w *resource.Writer) err
 		return outcome.NotYet(poll, "the access entry of function access does not work yet")
 	// This also happens if our entry was just deleted and EKS still returns it.
 	case errors.As(err, new(*outcome.NotReady)):
-		stale, look := a.stale(ctx, own, a.Principals["access"])
-		if look != nil {
-			return look
-		}
-		if !stale {
+		if !stale(own, a.Principals["access"]) {
 			return outcome.NotYet(poll, "the API server of cluster %s does not let function access in: %v", p.Cluster.Name, err)
 		}
 	case !k8s.IsForbidden(err) && !errors.As(err, new(*outcome.Unreachable)):

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/resource"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
@@ -42,11 +43,7 @@ func (a *Step) entry(ctx context.Context, p *plan.Plan, function string, w *reso
 		return err
 	}
 	if found.Found && !w.Deleted(found.Name) {
-		stale, err := a.stale(ctx, live, a.Principals[function])
-		if err != nil {
-			return err
-		}
-		if stale { // it is not reported, as the creation is
+		if stale(live, a.Principals[function]) { // it is not reported, as the creation is
 			err = w.Write(ctx, resource.Write{Aspect: found.Name, Read: resource.There, Do: a.deletion(p, function)})
 		}
 		if err != nil {
@@ -69,7 +66,7 @@ func aspect(function string) string { return "access entry of function " + funct
 
 // describe returns one function's access entry, an empty one if there is none.
 func (a *Step) describe(ctx context.Context, p *plan.Plan, function string) (resource.Live, *types.AccessEntry, error) {
-	role := a.Principals[function]
+	role := a.Principals[function].ARN
 	out, err := a.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role})
 	if notFound(err) {
 		return resource.Live{Name: aspect(function)}, &types.AccessEntry{}, nil
@@ -83,13 +80,10 @@ func (a *Step) describe(ctx context.Context, p *plan.Plan, function string) (res
 func notFound(err error) bool { return errors.As(err, new(*types.ResourceNotFoundException)) }
 
 // stale reports whether an entry does not work for its role. An entry binds to the role as it was at its creation, so a
-// role that was deleted and created again needs a new entry.
-func (a *Step) stale(ctx context.Context, entry *types.AccessEntry, roleARN string) (bool, error) {
-	if entry.Type != nil && *entry.Type != "STANDARD" {
-		return true, nil
-	}
-	made, err := a.made(ctx, roleARN)
-	return entry.CreatedAt != nil && made != nil && made.After(*entry.CreatedAt), err
+// role that was deleted and created again needs a new entry. The entry's tag says which role that was: to ask IAM for the
+// roles of all functions would be nine calls for each audit of each rack.
+func stale(entry *types.AccessEntry, role Principal) bool {
+	return entry.Type != nil && *entry.Type != "STANDARD" || entry.Tags[ownership.TagRole] != role.ID
 }
 
 // made returns when a role was created.
@@ -104,15 +98,17 @@ func (a *Step) made(ctx context.Context, roleARN string) (*time.Time, error) {
 
 func (a *Step) create(ctx context.Context, p *plan.Plan, function string) error {
 	role := a.Principals[function]
+	tags := ownership.Tags(p.Rack, p.Cluster.ARN)
+	tags[ownership.TagRole] = role.ID
 	_, err := a.EKS.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
-		ClusterName: &p.Cluster.Name, PrincipalArn: &role, KubernetesGroups: groups(function), Type: new("STANDARD"),
+		ClusterName: &p.Cluster.Name, PrincipalArn: &role.ARN, KubernetesGroups: groups(function), Type: new("STANDARD"), Tags: tags,
 	})
 	if errors.As(err, new(*types.ResourceInUseException)) {
 		return outcome.NotYet(poll,
 			"EKS has an access entry of function %s that it does not show yet, or an earlier one that is being deleted", function)
 	}
 	if err != nil {
-		return fmt.Errorf("access entry %s: create: %w", role, a.unknownToEKS(ctx, function, err))
+		return fmt.Errorf("access entry %s: create: %w", role.ARN, a.unknownToEKS(ctx, function, err))
 	}
 	return nil
 }
@@ -120,7 +116,7 @@ func (a *Step) create(ctx context.Context, p *plan.Plan, function string) error 
 // deletion returns the deletion of one function's access entry.
 func (a *Step) deletion(p *plan.Plan, function string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		role := a.Principals[function]
+		role := a.Principals[function].ARN
 		_, err := a.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role})
 		if err != nil && !notFound(err) {
 			return fmt.Errorf("access entry %s: delete: %w", role, err)
@@ -136,7 +132,7 @@ func (a *Step) unknownToEKS(ctx context.Context, function string, err error) err
 	if !errors.As(err, &invalid) || !strings.Contains(invalid.ErrorMessage(), "invalid principal") {
 		return err
 	}
-	made, look := a.made(ctx, a.Principals[function])
+	made, look := a.made(ctx, a.Principals[function].ARN)
 	if look != nil {
 		return look
 	}
@@ -149,7 +145,7 @@ func (a *Step) unknownToEKS(ctx context.Context, function string, err error) err
 
 // update returns the part with the Kubernetes groups of a function's access entry.
 func (a *Step) update(p *plan.Plan, function string, live *types.AccessEntry, w *resource.Writer) resource.Write {
-	role, wanted := a.Principals[function], groups(function)
+	role, wanted := a.Principals[function].ARN, groups(function)
 	hash := resource.Hash(wanted)
 	return resource.Write{
 		Aspect: "/groups", Read: resource.Read(slices.Equal(live.KubernetesGroups, wanted), hash), Value: hash,
@@ -190,7 +186,7 @@ func (a *Step) tooEarly(function string, made *time.Time, err error, w *resource
 }
 
 func (a *Step) associate(ctx context.Context, p *plan.Plan, function string, w *resource.Writer) error {
-	role, policy := a.Principals[function], admin.Policy(p.Cluster.Partition)
+	role, policy := a.Principals[function].ARN, admin.Policy(p.Cluster.Partition)
 	out, err := a.EKS.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{
 		ClusterName: &p.Cluster.Name, PrincipalArn: &role,
 	})

@@ -34,10 +34,7 @@ func TestWhatAWriterOfParametersReaches(t *testing.T) {
 	for range racks {
 		texts := d.rack()
 		parsed := params.Parse(params.Input{Rack: "demo", Params: texts})
-		v, err := validation.Validate(parsed, factsOfDrawn(parsed.Config.ClusterName), validation.InForce{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := validation.Validate(validation.Input{Parsed: parsed, Facts: factsOfDrawn(parsed.Config.ClusterName)})
 		if len(v.Problems) > 0 {
 			refused++
 			continue
@@ -167,12 +164,14 @@ func controllerReaches(t *testing.T, p plan.Plan, values map[string]any) string 
 	t.Helper()
 	version := p.Controller.Release.Version
 	if plain[version] == nil {
-		made, err := validation.Validate(params.Parse(params.Input{Rack: "demo", Params: map[string]string{
-			"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_version": version,
-			"karpenter_controller_config": `{"serviceMonitor":{"enabled":true}}`,
-		}}), factsOfDrawn("demo"), validation.InForce{})
-		if err != nil || len(made.Problems) > 0 {
-			t.Fatal(err, made.Problems)
+		made := validation.Validate(validation.Input{Facts: factsOfDrawn("demo"), Parsed: params.Parse(params.Input{
+			Rack: "demo", Params: map[string]string{
+				"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_version": version,
+				"karpenter_controller_config": `{"serviceMonitor":{"enabled":true}}`,
+			},
+		})})
+		if len(made.Problems) > 0 {
+			t.Fatal(made.Problems)
 		}
 		plain[version] = byName(t, version, stored(t, made.Plan.Controller.Release.Values))
 	}

@@ -50,9 +50,9 @@ func accepted(t *testing.T) map[string]map[string][]object {
 			}
 			maps.Copy(texts, c.Params)
 			facts := plan.Facts{Offline: true, Deployment: plan.Deployment{Unknown: true}}
-			result, err := validation.Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), facts, validation.InForce{})
-			if err != nil || len(result.Problems) > 0 || len(result.Plan.NodePools.Objects) == 0 {
-				t.Fatalf("%s: %s: %v, %v, %d objects", file, c.What, err, result.Problems, len(result.Plan.NodePools.Objects))
+			result := validation.Validate(validation.Input{Parsed: params.Parse(params.Input{Rack: "demo", Params: texts}), Facts: facts})
+			if len(result.Problems) > 0 || len(result.Plan.NodePools.Objects) == 0 {
+				t.Fatalf("%s: %s: %v, %d objects", file, c.What, result.Problems, len(result.Plan.NodePools.Objects))
 			}
 			version := result.Plan.Controller.CRDs.Version
 			if all[version] == nil {

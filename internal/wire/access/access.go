@@ -20,7 +20,7 @@ func New(env handler.Env, dial k8s.Connector) (outcome.StepFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	principals := map[string]string{}
+	principals := map[string]access.Principal{}
 	if err := json.Unmarshal([]byte(text), &principals); err != nil {
 		return nil, fmt.Errorf("function %s: SAWHORSE_PRINCIPALS: %w", env.Function, err)
 	}

@@ -42,7 +42,7 @@ func New(env handler.Env) (func(context.Context, pass.Event) (pass.Answer, error
 		Store: env.ReadOnly().Store, Pass: beginning(env, auditor(env.ReadOnce), bus).Run, Request: bus.Request, Log: env.Log, Now: env.Now,
 		Look: func(ctx context.Context, rack string, generation int64) (map[string]string, error) {
 			once := env.ReadOnce()
-			return beginning(once, auditor(func() handler.Env { return once }), bus).Look(ctx, rack, generation)
+			return beginning(once, auditor(func() handler.Env { return once }), bus).Audit(ctx, rack, generation)
 		},
 	}).Run, nil
 }

@@ -28,7 +28,7 @@ func audited(t *testing.T, written ...string) *scene {
 func (s *scene) looked() string {
 	s.Helper()
 	s.cloud.Forget()
-	due, err := s.validate.Look(s.Context(), "demo", int64(s.requests)+1)
+	due, err := s.validate.Audit(s.Context(), "demo", int64(s.requests)+1)
 	s.must(err)
 	s.wrote()
 	return strings.Join(slices.Sorted(maps.Keys(due)), " ")
@@ -134,8 +134,7 @@ var putBack = params.Problem{Parameter: "rack", Message: "it was put back"}
 // tells changes the status of the last report, in its record and in the parameter.
 func (s *scene) tells(change func(*store.Status)) {
 	s.Helper()
-	status, err := s.store.Status(s.Context(), "demo")
-	s.must(err)
+	status := s.status()
 	change(status)
 	text, err := status.Text()
 	s.must(err)
@@ -231,12 +230,12 @@ func TestALookAtRacksWithoutAPlan(t *testing.T) {
 func TestALookThatCannotRead(t *testing.T) {
 	s := audited(t)
 	s.cloud.Forget()
-	_, err := s.validate.Look(t.Context(), "demo", 9)
+	_, err := s.validate.Audit(t.Context(), "demo", 9)
 	s.must(err)
 	for n := 1; ; n++ {
 		s.cloud.Forget()
 		s.cloud.FailAt(n, awsfake.Throttling)
-		_, err := s.validate.Look(t.Context(), "demo", 9)
+		_, err := s.validate.Audit(t.Context(), "demo", 9)
 		if !s.cloud.Failed() {
 			return
 		}

@@ -1,0 +1,341 @@
+package validate
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+	"github.com/sawhorse-io/sawhorse/internal/validation"
+)
+
+// verdict is what follows from an input.
+type verdict struct {
+	validation.Result
+	outcome outcome.Outcome
+	// state is the rack's state if no step runs.
+	state outcome.State
+	// due are the steps that a pass takes, steps those that this one takes.
+	due, steps []plan.Step
+	// why has the reason for each step that is due, and for what else is not as it should be.
+	why map[string]string
+	// freeze is what karpenter_freeze asks for, or nil if its value was refused or not read.
+	freeze *bool
+
+	// records and plan are what to save, or nil if what is saved stays. claims means that the plan needs the cluster's claim.
+	records *plan.Records
+	plan    *plan.Plan
+	claims  bool
+	// report asks for a report. lost means that Parameter Store does not have the status that was written last.
+	report, lost bool
+	// begins means that the steps are announced.
+	begins bool
+}
+
+// assess decides what is to be done with a rack. The same input has the same verdict.
+func assess(in input) verdict {
+	d := verdict{state: outcome.StateReconciled, why: map[string]string{}}
+	switch {
+	case in.unknown:
+		d.outcome = outcome.PassUnchanged
+		if in.served == 0 { // otherwise it existed: its lease keeps counting while records of its runs are kept
+			d.outcome = outcome.PassUnknown
+		}
+		return d
+	case in.isForgotten():
+		d.forget(in)
+		return d
+	}
+	d.Result = validation.Validate(in.judged())
+	d.Plan.Generation, d.Plan.Force = in.generation, in.force
+	if in.known(params.ParamFreeze) {
+		d.freeze = new(in.parsed.Config.Freeze)
+	}
+	if in.records.Paused != d.Config.Paused {
+		in.records.Paused = d.Config.Paused
+		d.records = &in.records
+	}
+	if d.Plan.Goal != plan.GoalNone && len(d.Problems) == 0 {
+		d.due, d.why = due(&d.Plan, in)
+	}
+	d.due = in.withChanges(d.due)
+	switch {
+	case len(d.Problems) > 0:
+		d.reject(in)
+	case d.Config.Paused:
+		d.pause(in)
+	case len(d.due) > 0:
+		d.accept(in)
+	default:
+		d.unchanged(in)
+	}
+	if in.writing {
+		d.why[plan.ChangeStep.Name] = "a change request is not written to Parameter Store yet"
+	}
+	return d
+}
+
+// known reports whether the value of a brake was read and not refused. Otherwise the brake stays as it is, whatever is wrong
+// with the other parameters.
+func (in input) known(brake string) bool {
+	_, read := in.tree.Values[brake]
+	return !in.parsed.Config.HasRefused(brake) && (read || len(in.tree.Values) <= params.MostNames)
+}
+
+// paused reports whether passes change nothing of the rack.
+func (in input) paused() bool {
+	if !in.known(params.ParamPaused) {
+		return in.records.Paused
+	}
+	return in.parsed.Config.Paused
+}
+
+// due returns the steps of a plan that a pass takes, with the reason for each: the steps whose part of the plan differs from
+// what was applied, those that an audit found due, and the prechecks of both.
+func due(p *plan.Plan, in input) ([]plan.Step, map[string]string) {
+	why := maps.Clone(in.found)
+	if why == nil {
+		why = map[string]string{}
+	}
+	if in.full && !in.parsed.Config.Paused && !in.audited {
+		for _, s := range p.Steps {
+			why[s.Name] = "it was not audited"
+		}
+		return p.Steps, why
+	}
+	for _, s := range p.Due(in.records.Applied) {
+		why[s.Name] = "it has not been done for this plan"
+	}
+	applied := maps.Clone(in.records.Applied)
+	maps.DeleteFunc(applied, func(step, _ string) bool { return why[step] != "" })
+	for _, s := range p.Due(applied) {
+		if why[s.Name] == "" {
+			why[s.Name] = "it comes with " + s.PrecheckFor
+		}
+	}
+	steps := slices.DeleteFunc(slices.Clone(p.Steps), func(s plan.Step) bool { return why[s.Name] == "" })
+	maps.DeleteFunc(why, func(name, _ string) bool {
+		return !slices.ContainsFunc(steps, func(s plan.Step) bool { return s.Name == name })
+	})
+	return steps, why
+}
+
+// withChanges returns the steps with the one that writes change requests, if there are any to write. Only a freeze comes
+// before it, which must not wait for Parameter Store.
+func (in input) withChanges(steps []plan.Step) []plan.Step {
+	switch {
+	case !in.writing:
+		return steps
+	case len(steps) > 0 && steps[0].Name == plan.FreezeStep:
+		return slices.Insert(slices.Clone(steps), 1, plan.ChangeStep)
+	}
+	return append([]plan.Step{plan.ChangeStep}, steps...)
+}
+
+// forget removes Sawhorse's access to the rack's cluster, and then the rack's records. The step access counts as not applied
+// from here on, so that a rack that is created again before the end gets its access again.
+func (d *verdict) forget(in input) {
+	d.outcome, d.report = outcome.PassForgotten, true
+	d.why["rack"] = "it has no parameters any more"
+	if in.inForce == nil || in.records.Goal == "" { // no cluster was changed, or only the report is left
+		return
+	}
+	in.records.Applied = maps.Clone(in.records.Applied)
+	delete(in.records.Applied, "access")
+	d.records, d.steps = &in.records, []plan.Step{plan.CloseStep}
+}
+
+// reject reports the problems, and goes on with the last good plan: every pass lays the freeze over it, or takes it off. A full
+// pass also repairs what differs from it, and so does every pass while a change of Karpenter's version is under way, or
+// the way back from one: nothing else would find out whether the new version works, or bring the old one back.
+func (d *verdict) reject(in input) {
+	d.outcome, d.state = outcome.PassRejected, outcome.StateRejected
+	steps := d.repair(in)
+	// The rest of a change request that was valid when it was accepted is written too.
+	d.steps = in.withChanges(steps)
+	d.reportIfNew(in, nil)
+	d.report = d.report || len(d.steps) > 0
+}
+
+// repair returns the steps of the last good plan that are due. They also count as not applied if the plan has changed.
+func (d *verdict) repair(in input) []plan.Step {
+	gone := d.Plan.Goal != plan.GoalNone && d.Plan.Cluster.Name == "" // there is no cluster to repair
+	if in.inForce == nil || d.Config.Paused || gone {
+		return nil
+	}
+	last := *in.inForce
+	last.Steps = slices.Clone(last.Steps)
+	takenBack := last.TakeBack(in.records.Karpenter.RolledBack)
+	freezes := d.freeze != nil && last.Freeze(*d.freeze)
+	if freezes {
+		in.records.Applied, in.records.Params = maps.Clone(in.records.Applied), maps.Clone(in.records.Params)
+		for _, step := range []string{plan.FreezeStep, "nodepools"} {
+			delete(in.records.Applied, step)
+		}
+		in.records.Params[params.ParamFreeze] = strconv.FormatBool(*d.freeze)
+		d.records = &in.records
+	}
+	steps, why := due(&last, in)
+	if !in.full && !takenBack && !last.Changing(in.records.Applied) {
+		steps = slices.DeleteFunc(steps, func(s plan.Step) bool { return s.Name != plan.FreezeStep })
+	}
+	d.why = why
+	// Only an event of this pass decides whether the steps skip the checks that protect running pods, and not one of the
+	// pass that made the plan.
+	if len(steps) > 0 && (freezes || takenBack || last.Force != in.force) {
+		last.Force = in.force
+		d.plan = &last
+	}
+	return steps
+}
+
+// pause reports what a pass would do. The state machine takes none of the steps but the one that writes change requests, also
+// of a paused rack: until then they take precedence over every later write, including paused=false.
+func (d *verdict) pause(in input) {
+	d.outcome, d.state, d.why = outcome.PassPaused, outcome.StatePaused, map[string]string{}
+	if in.writing {
+		d.steps, d.report = []plan.Step{plan.ChangeStep}, true
+		return
+	}
+	d.steps = d.due
+	d.reportIfNew(in, d.due)
+}
+
+// accept puts the plan into force. The steps that are due count as not applied from here on, so that the next pass runs
+// them whatever happens to this one.
+func (d *verdict) accept(in input) {
+	d.outcome, d.steps, d.report = outcome.PassPlanned, d.due, true
+	if d.Plan.Goal != plan.GoalNone { // otherwise only change requests are to be written
+		d.keep(in)
+		d.begins = true
+	}
+}
+
+// unchanged ends an iteration without steps. A full pass saves the plan and the records if they differ from those that
+// were read, because most parameters can change without making a step due. Every pass does if karpenter_version does
+// not ask any more for the version that failed: if it asks again later, that is another write.
+func (d *verdict) unchanged(in input) {
+	d.outcome = outcome.PassUnchanged
+	forgets := in.records.Karpenter.RolledBack != d.accepted(in).Karpenter.RolledBack
+	if d.Plan.Goal != plan.GoalNone && (in.full || forgets) && !d.isKept(in) {
+		d.why["plan"] = "the plan or the records of the last pass differ from what the parameters say now"
+		d.keep(in)
+	}
+	d.reportIfNew(in, nil)
+}
+
+// keep saves the plan and the records that belong to it.
+func (d *verdict) keep(in input) {
+	records := d.accepted(in)
+	d.records, d.plan, d.claims = &records, &d.Plan, in.facts.Records.ClusterLock != in.rack
+}
+
+// accepted returns the rack's records as they are once the plan is in force.
+func (d *verdict) accepted(in input) plan.Records {
+	records := in.records
+	records.Goal, records.Params, records.Checked = d.Plan.Goal, d.Effective, d.Objects
+	if d.Config.Enabled {
+		records.WasOn = true
+		records.Karpenter = in.records.Accept(d.Plan.Controller.Release.Version)
+		if failed := records.Karpenter.RolledBack; failed != nil && failed.Version != d.Config.KarpenterVersion {
+			records.Karpenter.RolledBack = nil
+		}
+		records.HadBuildRole = records.HadBuildRole || d.Plan.Infrastructure.BuildNodes != nil
+		records.CNIIndependent = d.Plan.Infrastructure.CNIIndependent
+		records.Credentials = "irsa"
+		if d.Plan.Infrastructure.PodIdentity {
+			records.Credentials = "podidentity"
+		}
+	}
+	records.Applied = maps.Clone(records.Applied)
+	for _, step := range d.due {
+		delete(records.Applied, step.Name)
+	}
+	if !slices.ContainsFunc(d.Plan.Steps, func(s plan.Step) bool { return s.Name == plan.FreezeStep }) {
+		delete(records.Applied, plan.FreezeStep) // it ends with the NodePools
+	}
+	records.Warnings = maps.Clone(records.Warnings)
+	maps.DeleteFunc(records.Warnings, func(step string, _ []params.Problem) bool {
+		return !slices.ContainsFunc(d.Plan.Steps, func(s plan.Step) bool { return s.Name == step })
+	})
+	return records
+}
+
+// isKept reports whether keep would change nothing.
+func (d *verdict) isKept(in input) bool {
+	if in.inForce == nil || in.facts.Records.ClusterLock != in.rack {
+		return false
+	}
+	now := d.accepted(in)
+	return len(now.Warnings) == len(in.records.Warnings) && same(now, in.records) && same(ofAnyPass(*in.inForce), ofAnyPass(d.Plan))
+}
+
+// ofAnyPass returns a plan without the fields that belong to the pass that made it.
+func ofAnyPass(p plan.Plan) plan.Plan {
+	p.Generation, p.Force, p.Effects = 0, false, nil
+	return p
+}
+
+// same reports whether two values have the same JSON, because one was read from the table and the other was made now.
+func same(a, b any) bool { return bytes.Equal(canonical.JSON(a), canonical.JSON(b)) }
+
+// reportIfNew asks for a report if the status does not say what was found. A full request also compares what Parameter Store
+// has. steps are those that a paused rack waits with.
+func (d *verdict) reportIfNew(in input, steps []plan.Step) {
+	run := d.in(store.Run{})
+	// A rack that never asked for a change gets no status if there is nothing to warn of.
+	if in.reported.Findings == "" && d.state == outcome.StateReconciled && d.Plan.Goal == plan.GoalNone && len(d.Warnings) == 0 {
+		return
+	}
+	var names []string
+	for _, step := range steps {
+		names = append(names, step.Name)
+	}
+	differs := ""
+	switch {
+	case in.reported.Findings != store.Digest(d.state, run, names):
+		differs = "the status says something else"
+	case in.full:
+		differs, d.lost = in.unpublished(store.Status{
+			Rack: in.rack, State: d.state, Goal: run.Goal, Karpenter: in.records.InForce(),
+			Problems: run.Problems, Warnings: warnings(run, in.records), Steps: names, Brakes: in.records.Brakes(),
+		})
+	}
+	if d.report = differs != ""; d.report {
+		d.why["status"] = differs
+	}
+}
+
+// unpublished compares a status with the last one, and the last one and the outputs with what Parameter Store has. It returns
+// what differs, and whether that is only in Parameter Store.
+func (in input) unpublished(would store.Status) (differs string, lost bool) {
+	if in.status == nil || !in.status.Same(would) {
+		return "the status says something else", false
+	}
+	if lost := in.live.Differs(in.reported, in.outputs); lost != "" {
+		return lost + " is not what was written last", true
+	}
+	return "", false
+}
+
+// warnings returns the warnings of a report without steps: those of the parameters, that of the freeze, and those of each
+// step's last run.
+func warnings(run store.Run, records plan.Records) []params.Problem {
+	all := slices.Concat(run.Warnings, records.FreezeAdvice(run.Freeze))
+	for _, of := range records.Warnings {
+		all = append(all, of...)
+	}
+	return all
+}
+
+// in returns the record of the iteration with the verdict.
+func (d *verdict) in(run store.Run) store.Run {
+	run.Problems, run.Warnings, run.Goal, run.Effects = d.Problems, d.Warnings, string(d.Plan.Goal), d.Plan.Effects
+	run.Paused, run.Freeze, run.Outcome = d.Config.Paused, d.freeze, d.outcome
+	return run
+}

@@ -1,0 +1,237 @@
+package validate
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+	"github.com/sawhorse-io/sawhorse/internal/validation"
+)
+
+// input is all that is known of a rack.
+type input struct {
+	request
+
+	// records, reported, inForce and outputs are what earlier passes left in the table: the rack's records, its last report,
+	// its plan (nil if there is none) and its outputs. listed means that the schedule visits the rack, unknown that there is
+	// nothing at all of it.
+	records  plan.Records
+	reported store.Reported
+	inForce  *plan.Plan
+	outputs  map[string]string
+	listed   bool
+	unknown  bool
+
+	// tree is the rack's parameters, with the accepted change requests. changes are the requests that are new or not written
+	// yet. writing means that some are accepted and not written.
+	tree    store.Tree
+	changes []change
+	writing bool
+	// live is the status and the outputs that Parameter Store has. Only a full request reads them.
+	live store.Live
+	// status is the status of the last report, or nil. Only a full request reads it.
+	status *store.Status
+
+	// parsed is the parameters, facts what AWS and the cluster have.
+	parsed params.Result
+	facts  plan.Facts
+	// found has the steps of the plan in force that an audit found due, with the reasons. audited means that all steps were
+	// audited, as far as they count as applied.
+	found   map[string]string
+	audited bool
+}
+
+// request says what is read of a rack, and what for.
+type request struct {
+	rack       string
+	generation int64
+	// full asks for an audit of all steps and of what Parameter Store has. dry means that nothing is to be written.
+	full, dry bool
+	// force is what a request asks for: that steps skip the checks that protect running pods, and that a version of Karpenter
+	// that has failed is tried again. forceAt is the number of the last request that does.
+	force   bool
+	forceAt int64
+	// served is the number of requests that are served, or 0 if no pass of the rack has ended yet.
+	served int64
+}
+
+// isForgotten reports whether only records are left of the rack: it has no parameters, and Karpenter is off, so that it needs
+// nothing in the cluster any more.
+func (in input) isForgotten() bool {
+	return len(in.tree.Values) == 0 && !in.records.WasOn && !in.writing
+}
+
+// stored reads what Parameter Store and the table have of a rack, side by side. Only a pass of the rack changes its records,
+// and what others write meanwhile belongs to the next iteration.
+func (v *Validate) stored(ctx context.Context, of request) (in input, err error) {
+	in.request = of
+	reads, ctx := errgroup.WithContext(ctx)
+	reads.Go(func() (err error) {
+		in.tree, err = store.ReadTree(ctx, v.Parameters, v.Paths.Params(of.rack))
+		return err
+	})
+	reads.Go(func() (err error) {
+		in.records, err = v.Store.Records(ctx, of.rack)
+		return err
+	})
+	reads.Go(func() error {
+		requests, err := v.Store.Changes(ctx, of.rack)
+		for _, r := range requests {
+			in.changes = append(in.changes, change{ChangeRequest: r})
+		}
+		return err
+	})
+	reads.Go(func() (err error) {
+		in.listed, err = v.Store.Listed(ctx, of.rack)
+		return err
+	})
+	reads.Go(func() (err error) {
+		in.reported, err = v.Store.Reported(ctx, of.rack)
+		if err == nil && of.full {
+			in.status, err = in.reported.Status()
+		}
+		return err
+	})
+	reads.Go(func() (err error) {
+		in.inForce, err = v.Store.Plan(ctx, of.rack)
+		return err
+	})
+	if of.full {
+		reads.Go(func() (err error) {
+			in.outputs, err = v.Store.Outputs(ctx, of.rack)
+			return err
+		})
+		reads.Go(func() (err error) {
+			in.live, err = store.ReadLive(ctx, v.Parameters, v.Paths, of.rack)
+			return err
+		})
+	}
+	err = reads.Wait()
+	in.unknown = len(in.tree.Values) == 0 && !in.listed && in.records.Goal == "" && in.reported.Findings == ""
+	return in, err
+}
+
+// observed adds what AWS and the cluster have for the rack's parameters, with its change requests. Where nothing is left of
+// a rack, it adds nothing.
+func (v *Validate) observed(ctx context.Context, in input) (input, error) {
+	in, err := v.overlaid(ctx, in)
+	if err != nil || in.unknown || in.isForgotten() {
+		return in, err
+	}
+	if in, err = v.read(ctx, in); err != nil {
+		return in, err
+	}
+	in.parsed.Config.Paused = in.paused()
+	reads, reading := errgroup.WithContext(ctx)
+	var facts plan.Facts
+	reads.Go(func() (err error) {
+		facts, err = v.facts(reading, in)
+		return err
+	})
+	found, audited := v.audit(reading, in)
+	if err := reads.Wait(); err != nil {
+		return in, err
+	}
+	in.facts, in.found, in.audited = facts, found, audited
+	if in.judged().ChangesPools() {
+		v.running(ctx, &in.facts)
+	}
+	return in, nil
+}
+
+// read parses the rack's parameters, with the objects that they name.
+func (v *Validate) read(ctx context.Context, in input) (input, error) {
+	objects, err := v.objects(ctx, in.rack, in.tree.Values)
+	in.parsed = params.Parse(params.Input{
+		Rack: in.rack, Params: in.tree.Values, Secure: in.tree.Secure, Previous: in.records.Params, Removing: in.records.WasOn,
+		Objects: objects,
+	})
+	return in, err
+}
+
+// facts returns the facts for the parameters that were read.
+func (v *Validate) facts(ctx context.Context, in input) (plan.Facts, error) {
+	facts, err := v.Observer.Facts(ctx, in.parsed.Config, in.records)
+	if err != nil {
+		return facts, err
+	}
+	facts.Writes, facts.Force = in.tree.Versions, in.force && !in.records.Karpenter.RolledBack.Used(in.forceAt, in.generation)
+	facts.CNI = v.cni(ctx, in.parsed.Config, facts)
+	return facts, nil
+}
+
+// judged is the input of the judgement.
+func (in input) judged() validation.Input {
+	return validation.Input{Parsed: in.parsed, Facts: in.facts, Compare: true, InForce: in.inForce}
+}
+
+// audit compares what the plan in force has applied with what there is, and returns the steps that are due, with the
+// reasons. A full request audits all steps. Every other one audits only the queue's step, because users lose pods if
+// interruptions are not received. It reports whether all steps were audited. In the function validate they cannot be, if
+// the request for a full pass came after the state machine had read the lease.
+func (v *Validate) audit(ctx context.Context, in input) (map[string]string, bool) {
+	if in.inForce == nil {
+		return nil, true
+	}
+	const queue = "queue"
+	p := *in.inForce
+	p.Force = false
+	all := in.full && !in.parsed.Config.Paused && !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !v.Auditor.Audits(s) })
+	due := p.Due(in.records.Applied)
+	steps := slices.DeleteFunc(slices.Clone(p.Steps), func(s plan.Step) bool {
+		isDue := slices.ContainsFunc(due, func(d plan.Step) bool { return d.Name == s.Name })
+		return isDue || !all && (s.Name != queue || !p.Queue.Present)
+	})
+	return v.Auditor.Due(ctx, &p, steps, in.records.Warnings), all
+}
+
+// cni returns where the VPC CNI gets its credentials; nil if that is not observed or cannot be read. Before Karpenter is on,
+// no node depends on it, and the cluster may be another rack's.
+func (v *Validate) cni(ctx context.Context, config params.Config, facts plan.Facts) *plan.CNI {
+	if v.CNI == nil || !config.Enabled || !facts.Records.WasOn || facts.Cluster == nil || !facts.LetIn(config.Rack) {
+		return nil
+	}
+	observed, err := v.CNI(ctx, facts.Cluster.Cluster)
+	if err != nil {
+		return nil
+	}
+	return &observed
+}
+
+// running adds the status of the NodePools and the NodeClaims to the facts. The plan uses them only for advice, so an
+// API server that does not answer is not an error: the plan then has no numbers.
+func (v *Validate) running(ctx context.Context, facts *plan.Facts) {
+	if facts.Cluster == nil || !facts.Records.WasOn {
+		return
+	}
+	client, err := v.Dial(ctx, facts.Cluster.Cluster)
+	if err != nil {
+		return
+	}
+	var pools, claims []unstructured.Unstructured
+	var poolsErr, claimsErr error
+	var lists sync.WaitGroup
+	lists.Go(func() { pools, poolsErr = client.List(ctx, k8s.NodePool, "", "") })
+	claims, claimsErr = client.List(ctx, k8s.NodeClaim, "", "")
+	if lists.Wait(); poolsErr == nil {
+		facts.Pools = map[string]plan.PoolFacts{}
+		for _, pool := range pools {
+			nodes, _, _ := unstructured.NestedInt64(pool.Object, "status", "nodes")
+			resources, _, _ := unstructured.NestedStringMap(pool.Object, "status", "resources")
+			facts.Pools[pool.GetName()] = plan.PoolFacts{Nodes: int(nodes), CPU: resources["cpu"], Memory: resources["memory"]}
+		}
+	}
+	if claimsErr == nil {
+		facts.NodeClaims = make([]plan.Object, 0, len(claims))
+		for _, claim := range claims {
+			facts.NodeClaims = append(facts.NodeClaims, claim.Object)
+		}
+	}
+}

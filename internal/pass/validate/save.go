@@ -1,0 +1,68 @@
+package validate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// save saves what follows from a verdict, and returns what the state machine does next.
+func (v *Validate) save(ctx context.Context, run store.Run, in input, d verdict) (Answer, error) {
+	answer := Answer{Generation: in.generation, Outcome: d.outcome, Report: d.report, Steps: []plan.Step{}, Versions: in.tree.Versions}
+	answer.Steps = append(answer.Steps, d.steps...)
+	run = d.in(run)
+	if err := v.saveChanges(ctx, run, in); err != nil {
+		return answer, err
+	}
+	if d.claims {
+		owner, err := v.Store.LockCluster(ctx, d.Plan.Cluster.ARN, run.Rack)
+		if err != nil {
+			return answer, err
+		}
+		if owner != run.Rack {
+			return answer, fmt.Errorf("cluster %s: rack %s has just locked it; the next pass reports what to do", d.Plan.Cluster.Name, owner)
+		}
+	}
+	// The records come first. If the plan were saved while its steps still count as applied, and the pass stopped
+	// there, later passes would repair towards a plan that was never in force.
+	if d.records != nil {
+		if err := v.Store.SaveRecords(ctx, run.Rack, *d.records); err != nil {
+			return answer, err
+		}
+	}
+	if d.plan != nil {
+		if err := v.Store.SavePlan(ctx, d.plan); err != nil {
+			return answer, err
+		}
+	}
+	if d.lost { // otherwise the report would not write the same status again
+		if err := v.Store.ClearPublished(ctx, run.Rack); err != nil {
+			return answer, err
+		}
+	}
+	if !d.report {
+		return answer, v.Bus.Quiet(run, d.state)
+	}
+	if err := v.Store.SaveRun(ctx, run); err != nil {
+		return answer, err
+	}
+	if d.begins {
+		return answer, v.Bus.Started(ctx, run, d.steps)
+	}
+	return answer, nil
+}
+
+// dryRun answers a dry run with the steps that a pass would take, and with the differences from the plan in force.
+func (v *Validate) dryRun(ctx context.Context, run store.Run, in input, d verdict) (Answer, error) {
+	answer := Answer{Generation: in.generation, Outcome: outcome.PassDryRun, Steps: []plan.Step{}, Versions: in.tree.Versions}
+	run = d.in(run)
+	run.Warnings = slices.Concat(run.Warnings, in.records.FreezeAdvice(run.Freeze))
+	if len(run.Problems) > 0 {
+		return answer, v.Bus.DryRun(ctx, run, d.due, nil)
+	}
+	return answer, v.Bus.DryRun(ctx, run, d.due, plan.Differences(in.inForce, &d.Plan))
+}
