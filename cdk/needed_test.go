@@ -30,6 +30,9 @@ var besides = map[string]map[string]string{
 	"audit": {
 		"sqs:SendMessage": "Lambda itself, for a call that failed in the end",
 	},
+	"access": {
+		"eks:TagResource": "eks:CreateAccessEntry with tags",
+	},
 	"infrastructure": {
 		"iam:PassRole": "eks:CreatePodIdentityAssociation hands the controller's role to EKS; eks:CreateAccessEntry that of nodes to EC2",
 	},
