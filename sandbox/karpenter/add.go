@@ -22,7 +22,7 @@ import (
 
 // addControllers adds all controllers of Karpenter 1.8 to 1.10.
 func addControllers(ctx context.Context, op *operator.Operator) {
-	api := judged{op.EC2API, ec2.NewFromConfig(op.Config)}
+	api := judged{op.EC2API, ec2.NewFromConfig(op.Config), op.GetAPIReader()}
 	op.InstanceProvider = instance.NewDefaultProvider(ctx, op.Config.Region, op.EventRecorder, api, op.UnavailableOfferingsCache,
 		op.SubnetProvider, op.LaunchTemplateProvider, op.CapacityReservationProvider,
 		cache.New(awscache.DefaultTTL, awscache.DefaultCleanupInterval))

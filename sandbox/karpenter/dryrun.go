@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	kwokec2 "github.com/aws/karpenter-provider-aws/kwok/ec2"
 	"github.com/aws/smithy-go"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // judged is the simulated EC2 with AWS's answers to dry runs. For each EC2NodeClass, Karpenter makes the launches as
@@ -18,6 +19,8 @@ import (
 type judged struct {
 	*kwokec2.Client
 	aws *ec2.Client
+	// cluster reads from the API server.
+	cluster client.Reader
 }
 
 // CreateFleet sends a dry run to AWS, and launches only if that would succeed.
@@ -31,7 +34,10 @@ func (j judged) CreateFleet(ctx context.Context, in *ec2.CreateFleetInput, optio
 	}
 	switch code := refused.ErrorCode(); {
 	case code == "DryRunOperation":
-		return j.Client.CreateFleet(ctx, in, options...)
+		if out, err = j.Client.CreateFleet(ctx, in, options...); err != nil {
+			return nil, err
+		}
+		return out, j.kept(ctx, out)
 	case slices.Contains(fleetErrors, code):
 		return &ec2.CreateFleetOutput{Errors: everywhere(in, refused)}, nil
 	}
