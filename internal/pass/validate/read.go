@@ -2,6 +2,7 @@ package validate
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -42,8 +43,8 @@ type input struct {
 	// parsed is the parameters, facts what AWS and the cluster have.
 	parsed params.Result
 	facts  plan.Facts
-	// found has the steps of the plan in force that an audit found due, with the reasons. audited means that all steps were
-	// audited, as far as they count as applied.
+	// found has the steps of the plan in force that an audit found due, with the reasons. A full request audits all steps
+	// that count as applied; audited means that the auditor has them all.
 	found   map[string]string
 	audited bool
 }
@@ -135,11 +136,14 @@ func (v *Validate) observed(ctx context.Context, in input) (input, error) {
 		facts, err = v.facts(reading, in)
 		return err
 	})
-	found, audited := v.audit(reading, in)
+	in.found = v.audit(reading, in, isQueue)
 	if err := reads.Wait(); err != nil {
 		return in, err
 	}
-	in.facts, in.found, in.audited = facts, found, audited
+	in.facts = facts
+	if in.audited = v.audits(in.inForce); in.audited && in.full && !in.parsed.Config.Paused && (facts.Cluster == nil || facts.LetIn(in.rack)) {
+		maps.Copy(in.found, v.audit(ctx, in, func(s plan.Step) bool { return !isQueue(s) }))
+	}
 	if in.judged().ChangesPools() {
 		v.running(ctx, &in.facts)
 	}
@@ -172,24 +176,29 @@ func (in input) judged() validation.Input {
 	return validation.Input{Parsed: in.parsed, Facts: in.facts, Compare: true, InForce: in.inForce}
 }
 
-// audit compares what the plan in force has applied with what there is, and returns the steps that are due, with the
-// reasons. A full request audits all steps. Every other one audits only the queue's step, because users lose pods if
-// interruptions are not received. It reports whether all steps were audited. In the function validate they cannot be, if
-// the request for a full pass came after the state machine had read the lease.
-func (v *Validate) audit(ctx context.Context, in input) (map[string]string, bool) {
+// isQueue reports whether a step is the queue's. Every pass audits it, because users lose pods if interruptions are not
+// received. It reads nothing of the cluster.
+func isQueue(s plan.Step) bool { return s.Name == "queue" }
+
+// audit compares what some steps of the plan in force have applied with what there is. It returns the steps that are due,
+// with the reasons.
+func (v *Validate) audit(ctx context.Context, in input, which func(plan.Step) bool) map[string]string {
 	if in.inForce == nil {
-		return nil, true
+		return map[string]string{}
 	}
-	const queue = "queue"
 	p := *in.inForce
 	p.Force = false
-	all := in.full && !in.parsed.Config.Paused && !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !v.Auditor.Audits(s) })
 	due := p.Due(in.records.Applied)
 	steps := slices.DeleteFunc(slices.Clone(p.Steps), func(s plan.Step) bool {
-		isDue := slices.ContainsFunc(due, func(d plan.Step) bool { return d.Name == s.Name })
-		return isDue || !all && (s.Name != queue || !p.Queue.Present)
+		return !which(s) || isQueue(s) && !p.Queue.Present || slices.ContainsFunc(due, func(d plan.Step) bool { return d.Name == s.Name })
 	})
-	return v.Auditor.Due(ctx, &p, steps, in.records.Warnings), all
+	return v.Auditor.Due(ctx, &p, steps, in.records.Warnings)
+}
+
+// audits reports whether the auditor can run all steps of a plan. If it cannot, a full pass takes all steps. This
+// happens in the function validate, if the request for a full pass came after the state machine had read the lease.
+func (v *Validate) audits(p *plan.Plan) bool {
+	return p == nil || !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !v.Auditor.Audits(s) })
 }
 
 // cni returns where the VPC CNI gets its credentials; nil if that is not observed or cannot be read. Before Karpenter is on,

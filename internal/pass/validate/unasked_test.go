@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,8 +126,12 @@ func TestAClusterThatWasMadeAnew(t *testing.T) {
 	s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
 	s.pass(false)
 	s.cloud.EKS.Cluster.Tags, s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = nil, types.AuthenticationModeConfigMap
+	s.all, s.audited = true, nil
 	for _, full := range []bool{false, true} { // it is not repaired either
 		s.wants(s.pass(full), outcome.PassRejected, true, "")
+	}
+	if !slices.Equal(s.audited, []string{"queue", "queue"}) { // whose queue is not in the cluster
+		t.Errorf("audited %v", s.audited)
 	}
 }
 
