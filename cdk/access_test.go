@@ -105,11 +105,14 @@ const ownershipInCall = `{"aws:RequestTag/sawhorse.dev/cluster":{"Fn::Join":["",
 func TestTaggingInEKSIsPinned(t *testing.T) {
 	want := map[string]string{
 		"Infrastructure": `{"ForAllValues:StringNotLike":{"aws:TagKeys":["Name","Rack","eks:eks-cluster-name","sawhorse.dev/queue",` +
-			`"sawhorse.dev/replaces","sawhorse.dev/role","aws:*","karpenter.sh/*","karpenter.k8s.aws/*","kubernetes.io/*"]},"StringLike":` + ownershipInCall + `}`,
+			`"sawhorse.dev/replaces","sawhorse.dev/role","aws:*","karpenter.sh/*","karpenter.k8s.aws/*","kubernetes.io/*"]},` +
+			`"StringLike":` + ownershipInCall + `}`,
 		"Access":     `{"Null":{"aws:RequestTag/sawhorse.dev/role":"false"},"StringLike":` + ownershipInCall + `}`,
 		"Nodegroups": `{"Null":{"aws:RequestTag/sawhorse.dev/replaces":"false"},"StringLike":` + ownershipInCall + `}`,
 	}
-	kinds := map[string][]string{"Access": {":access-entry/*"}, "Infrastructure": {":access-entry/*", ":podidentityassociation/*"}, "Nodegroups": {":nodegroup/*"}}
+	kinds := map[string][]string{
+		"Access": {":access-entry/*"}, "Infrastructure": {":access-entry/*", ":podidentityassociation/*"}, "Nodegroups": {":nodegroup/*"},
+	}
 	for i, of := range []template{production, custom} {
 		seen := map[string]int{}
 		for _, g := range of.grants() {

@@ -58,8 +58,8 @@ func (s *sawhorse) infrastructurePermissions() []awsiam.PolicyStatement {
 		// guide, "Create access entries").
 		allow([]string{"iam:PassRole"}, nodeRoles(), toEC2()),
 		allow([]string{"eks:ListPodIdentityAssociations"}, clusters()),
-		allow([]string{"eks:CreatePodIdentityAssociation"}, clusters(), s.letIn()),
-		allow([]string{"eks:CreateAccessEntry"}, clusters(), nodesOnly, ofNodes, s.letIn()),
+		allow([]string{"eks:CreatePodIdentityAssociation"}, clusters(), s.authorized()),
+		allow([]string{"eks:CreateAccessEntry"}, clusters(), nodesOnly, ofNodes, s.authorized()),
 		allow([]string{"eks:DescribeAccessEntry"}, accessEntries()),
 		allow([]string{"eks:DeleteAccessEntry"}, accessEntries(), ofNodes),
 		allow([]string{"eks:DescribePodIdentityAssociation"}, associations()),

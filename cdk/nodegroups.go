@@ -23,7 +23,7 @@ func (s *sawhorse) replacePermissions() []awsiam.PolicyStatement {
 	used := append(shareable(), arn("ec2", "launch-template/*"), arn("ec2", "key-pair/*"), public("image/*"), public("snapshot/*"),
 		arn("ec2", "placement-group/*"), arn("ec2", "capacity-reservation/*"), arn("license-manager", "license-configuration:*"))
 	statements := []awsiam.PolicyStatement{
-		allow([]string{"eks:CreateNodegroup"}, clusters(), aCopy, s.letIn()),
+		allow([]string{"eks:CreateNodegroup"}, clusters(), aCopy, s.authorized()),
 		allow([]string{"eks:TagResource"}, nodeGroups(), aCopy, asOurs()),
 		allow([]string{"eks:DeleteNodegroup"}, nodeGroups(), noCopy),
 		allow([]string{"iam:GetRole", "iam:ListAttachedRolePolicies"}, []string{iamARN("role/*")}),

@@ -223,9 +223,9 @@ func ourRoleNames() []string {
 		iamARN("role/" + ownership.BuildNodeRole("*"))}
 }
 
-// letIn is the condition for calls that change a cluster: its owner must have allowed a rack in with a tag. validate
+// authorized is the condition for calls that change a cluster: its owner must have allowed a rack in with a tag. validate
 // compares the rack's name. A statement cannot, because the functions serve all racks.
-func (s *sawhorse) letIn() conditions {
+func (s *sawhorse) authorized() conditions {
 	if !s.RequireClusterTag {
 		return nil
 	}
@@ -244,8 +244,8 @@ func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
 	// A call of UpdateClusterConfig with a mode changes only the mode, because it accepts one kind of change at a time.
 	forward := conditions{"StringEquals": map[string]any{"eks:authenticationMode": "API_AND_CONFIG_MAP"}}
 	return []awsiam.PolicyStatement{
-		allow([]string{"eks:UpdateClusterConfig"}, clusters(), forward, s.letIn()),
-		allow([]string{"eks:CreateAccessEntry"}, clusters(), ours, s.letIn()),
+		allow([]string{"eks:UpdateClusterConfig"}, clusters(), forward, s.authorized()),
+		allow([]string{"eks:CreateAccessEntry"}, clusters(), ours, s.authorized()),
 		allow([]string{"eks:DescribeAccessEntry", "eks:ListAssociatedAccessPolicies"}, accessEntries()),
 		allow([]string{"eks:UpdateAccessEntry", "eks:DeleteAccessEntry"}, accessEntries(), ours),
 		allow([]string{"eks:AssociateAccessPolicy"}, accessEntries(), ours, admin),

@@ -52,7 +52,7 @@ func (o *Observer) Facts(ctx context.Context, config params.Config, records plan
 		return facts, o.lost(ctx, config, &facts)
 	}
 	facts.Cluster = cluster
-	if !facts.LetIn(config.Rack) {
+	if !facts.Authorized(config.Rack) {
 		facts.Cluster = cluster.Asked()
 		return facts, nil
 	}

@@ -114,8 +114,8 @@ func (b *builder) cluster() {
 	case c == nil:
 		b.problem("cluster_name", "there is no EKS cluster %q in this account and region; create it, or write the name of an existing one", name)
 		return
-	case !b.facts.LetIn(b.config.Rack):
-		b.notLetIn()
+	case !b.facts.Authorized(b.config.Rack):
+		b.unauthorized()
 		return
 	case b.facts.Records.ClusterLock != "" && b.facts.Records.ClusterLock != b.config.Rack:
 		b.problem("cluster_name", "cluster %q belongs to rack %q; a cluster has one rack; write the name of another cluster, or "+
@@ -134,10 +134,10 @@ func (b *builder) cluster() {
 	b.version()
 }
 
-// notLetIn reports that the cluster lacks the rack's tag, with which the cluster's owner admits the rack. Without it,
+// unauthorized reports that the cluster lacks the rack's tag, with which the cluster's owner admits the rack. Without it,
 // whoever writes the rack's parameters could choose any cluster, and the change of its access mode cannot be undone. The
 // plan then names no cluster, so that a full pass does not repair this one.
-func (b *builder) notLetIn() {
+func (b *builder) unauthorized() {
 	says, remedy := b.ownersTag()
 	b.problem("cluster_name", "%s; %s; if its owner has let another rack in, write the name of another cluster", says, remedy)
 }

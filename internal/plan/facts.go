@@ -102,10 +102,10 @@ func (d Deployment) without(elements []string) []string {
 	return slices.DeleteFunc(elements, func(element string) bool { return slices.Contains(d.Proxies, element) })
 }
 
-// LetIn reports whether the cluster's owner has let the rack in with the tag, or its access has been migrated before. EKS
+// Authorized reports whether the cluster's owner has let the rack in with the tag, or its access has been migrated before. EKS
 // never returns a cluster to CONFIG_MAP: a cluster in that mode was created again under the name of the rack's former
 // cluster, so it needs the tag.
-func (f Facts) LetIn(rack string) bool {
+func (f Facts) Authorized(rack string) bool {
 	migrated := (f.Records.Goal == GoalAccess || f.Records.Goal == GoalKarpenter) && f.Cluster.AuthMode != "CONFIG_MAP"
 	return migrated || f.tagged(rack)
 }
@@ -116,7 +116,7 @@ func (f Facts) tagged(rack string) bool {
 	return !f.Deployment.RequireClusterTag || f.Cluster.Tags[ownership.TagRack] == rack || f.Offline && f.Cluster.Tags == nil
 }
 
-// Asked returns what may be known of a cluster whose owner has not let the rack in: what LetIn looks at.
+// Asked returns what may be known of a cluster whose owner has not let the rack in: what Authorized looks at.
 func (c ClusterFacts) Asked() *ClusterFacts {
 	return &ClusterFacts{Cluster: Cluster{Name: c.Name, ARN: c.ARN}, AuthMode: c.AuthMode, Tags: c.Tags}
 }

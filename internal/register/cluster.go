@@ -89,8 +89,8 @@ func (r *Register) look(ctx context.Context, rack, name string) (cluster, error)
 	return found, nil
 }
 
-// letIn sets the tag. If these credentials cannot do that, left says what someone else must do.
-func (r *Register) letIn(ctx context.Context, rack string, c cluster) (left string, err error) {
+// authorize sets the tag. If these credentials cannot do that, left says what someone else must do.
+func (r *Register) authorize(ctx context.Context, rack string, c cluster) (left string, err error) {
 	tag := ownership.TagRack + "=" + rack
 	if c.unseen != "" {
 		return fmt.Sprintf("whether cluster %s lets rack %s in is not known: %s; unless it carries the tag %s already, "+

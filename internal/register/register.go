@@ -82,7 +82,7 @@ func (r *Register) Run(ctx context.Context, rack string, wanted Wanted) (left st
 		return "", err
 	}
 	// The tag is set before the parameters are written, because the writes start passes that look for the tag.
-	if left, err = r.letIn(ctx, rack, found); err != nil {
+	if left, err = r.authorize(ctx, rack, found); err != nil {
 		return "", err
 	}
 	return left, r.parameters(ctx, rack, wanted, live)

@@ -140,8 +140,9 @@ func (v *Validate) observed(ctx context.Context, in input) (input, error) {
 	if err := reads.Wait(); err != nil {
 		return in, err
 	}
-	in.facts = facts
-	if in.audited = v.audits(in.inForce); in.audited && in.full && !in.parsed.Config.Paused && (facts.Cluster == nil || facts.LetIn(in.rack)) {
+	in.facts, in.audited = facts, v.audits(in.inForce)
+	mayRead := facts.Cluster == nil || facts.Authorized(in.rack)
+	if mayRead && in.audited && in.full && !in.parsed.Config.Paused {
 		maps.Copy(in.found, v.audit(ctx, in, func(s plan.Step) bool { return !isQueue(s) }))
 	}
 	if in.judged().ChangesPools() {
@@ -204,7 +205,7 @@ func (v *Validate) audits(p *plan.Plan) bool {
 // cni returns where the VPC CNI gets its credentials; nil if that is not observed or cannot be read. Before Karpenter is on,
 // no node depends on it, and the cluster may be another rack's.
 func (v *Validate) cni(ctx context.Context, config params.Config, facts plan.Facts) *plan.CNI {
-	if v.CNI == nil || !config.Enabled || !facts.Records.WasOn || facts.Cluster == nil || !facts.LetIn(config.Rack) {
+	if v.CNI == nil || !config.Enabled || !facts.Records.WasOn || facts.Cluster == nil || !facts.Authorized(config.Rack) {
 		return nil
 	}
 	observed, err := v.CNI(ctx, facts.Cluster.Cluster)

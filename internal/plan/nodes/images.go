@@ -19,11 +19,11 @@ const (
 	ownerSelf   = "self"
 )
 
-// Images returns problems with AMIs that nodes may not run, and warnings about those that are in force already, which
-// inForce has (nil if there is none), and about what is unknown. Nodes run images of Amazon and of the deployment's owners, and those of the
-// account that have the nodes' tag: any other image, like the backup of a server, would start with the rack's user data.
-// The policies of Karpenter's controller say the same of each launch, because a name or a tag may select another image
-// later. So a term must select by ID, or by what keeps it to such images.
+// Images returns problems with AMIs that nodes may not run, and warnings about those that are in force already, which the
+// plan inForce has (nil if there is none), and about what is unknown. Nodes run images of Amazon and of the deployment's
+// owners, and those of the account that have the nodes' tag: any other image, like the backup of a server, would start with
+// the rack's user data. The policies of Karpenter's controller say the same of each launch, because a name or a tag may
+// select another image later. So a term must select by ID, or by what keeps it to such images.
 func (c Compiled) Images(facts plan.Facts, inForce *plan.Plan) (problems, warnings []params.Problem) {
 	for _, d := range c.drafts {
 		if d.kind != "EC2NodeClass" {
