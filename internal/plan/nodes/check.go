@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -14,13 +15,15 @@ import (
 )
 
 // Check returns what the API server or Karpenter would refuse of the manifests and of the controller's values, under the
-// parameters that cause it.
+// parameters that cause it. The manifests are checked side by side: nine tenths of a validation's time are spent here.
 func (c Compiled) Check() []params.Problem {
-	problems := c.values()
-	for _, d := range c.drafts {
-		problems = slices.Concat(problems, c.absent(d), d.tooOld(), d.check())
+	found := make([]findings, len(c.drafts))
+	var checks sync.WaitGroup
+	for i, d := range c.drafts {
+		checks.Go(func() { found[i] = slices.Concat(c.absent(d), d.tooOld(), d.check()) })
 	}
-	return problems
+	checks.Wait()
+	return slices.Concat(c.values(), slices.Concat(found...))
 }
 
 // findings are the problems or the warnings that checks found.
