@@ -83,8 +83,7 @@ func (d *draft) check() (problems findings) {
 		add(d.unreadable(err), overlap)
 		agreed = err == nil
 	}
-	// A field that Karpenter does not have may be read as one that it has, because Go ignores the case of a key.
-	add(d.typed(agreed && len(problems) == 0), overlap)
+	add(d.typed(agreed), overlap)
 	add(d.contradictions(), func(a, b params.Problem) bool { return a.Path != "" && overlap(a, b) })
 	add(stumbled, overlap)
 	return problems
