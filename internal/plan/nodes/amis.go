@@ -113,13 +113,13 @@ func (d *draft) tooOld() (found findings) {
 		return nil
 	}
 	requirements := d.requirements()
-	if slices.ContainsFunc(requirements, func(r requirement) bool { return r.key == keyArch && !r.meets("arm64") }) {
+	if slices.ContainsFunc(requirements, func(r requirement) bool { return r.Key == keyArch && r.allows != nil && !r.allows.Has("arm64") }) {
 		return nil // they are never chosen
 	}
 	for _, r := range requirements {
-		for _, value := range r.values {
+		for _, value := range r.Values {
 			family, _, _ := strings.Cut(value, ".")
-			if r.operator == "In" && family == tooOld && (r.key == keyFamily || r.key == keyType) {
+			if r.Operator == "In" && family == tooOld && (r.Key == keyFamily || r.Key == keyType) {
 				found.refuse(r.from, "has %s, whose first Graviton processors do not boot Amazon Linux 2023: such a node never joins the cluster; "+
 					"take it out, and write, for example, t4g or m7g", value)
 			}

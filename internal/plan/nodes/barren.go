@@ -23,31 +23,31 @@ var kinds = map[string]string{
 // problem, because AWS may have added it since.
 func (a *findings) types(d *draft) {
 	requirements := d.requirements()
-	if slices.ContainsFunc(requirements, func(r requirement) bool { return r.scheduling() == nil }) {
+	if slices.ContainsFunc(requirements, func(r requirement) bool { return r.allows == nil }) {
 		return // refused
 	}
 	var chosen *origin // the origin of the restriction, families first
 	unknown := false
 	for _, r := range requirements {
-		kind := kinds[r.key]
+		kind := kinds[r.Key]
 		if kind == "" {
 			continue
 		}
-		if chosen == nil || r.key == keyFamily {
+		if chosen == nil || r.Key == keyFamily {
 			chosen = &r.from
 		}
-		if r.operator != "In" && r.operator != "NotIn" {
+		if r.Operator != "In" && r.Operator != "NotIn" {
 			continue
 		}
-		for _, value := range r.values {
-			if known := knownTo()[r.key]; !slices.Contains(known, value) {
+		for _, value := range r.Values {
+			if known := knownTo()[r.Key]; !slices.Contains(known, value) {
 				unknown = true
 				a.warn(r.from, "the instance %s %s is none that %s, so it may launch nothing; %s",
 					kind, value, d.listed(), params.DidYouMean(value, known, "leave it if EC2 has it, and only Karpenter's list is older"))
 			}
 		}
 	}
-	spot := slices.IndexFunc(requirements, func(r requirement) bool { return r.key == keyCapacity && r.meets("spot") })
+	spot := slices.IndexFunc(requirements, func(r requirement) bool { return r.Key == keyCapacity && r.allows.Has("spot") })
 	if unknown || chosen == nil && spot < 0 {
 		return
 	}
@@ -89,7 +89,7 @@ func others(requirements []requirement) string {
 	for _, try := range []struct{ key, what string }{
 		{keyArch, "architecture"}, {keySize, "sizes"}, {keyFamily, "families"}, {keyGeneration, "generations"}, {keyCategory, "categories"},
 	} {
-		rest := slices.DeleteFunc(slices.Clone(requirements), func(r requirement) bool { return r.key == try.key })
+		rest := slices.DeleteFunc(slices.Clone(requirements), func(r requirement) bool { return r.Key == try.key })
 		var values []string
 		for i, is := range left(rest) {
 			if value := columns()[try.key].at(i); is && value != "" && !slices.Contains(values, value) {
@@ -118,26 +118,22 @@ var ranges = map[string]struct {
 // counted adds warnings about numeric requirements that no instance type meets, or that were written in another unit.
 func (a *findings) counted(d *draft) {
 	for _, r := range d.demands() {
-		has := ranges[r.key]
-		if has.most == 0 || r.operator == "NotIn" || r.operator == "DoesNotExist" {
+		has := ranges[r.Key]
+		if has.most == 0 || r.allows == nil || r.Operator == "NotIn" || r.Operator == "DoesNotExist" {
 			continue
 		}
-		demand := r.scheduling()
-		if demand == nil {
-			continue
-		}
-		within := scheduling.NewRequirement(r.key, karpenter.NodeSelectorOpGte, strconv.Itoa(has.least)).
-			Intersection(scheduling.NewRequirement(r.key, karpenter.NodeSelectorOpLte, strconv.Itoa(has.most)))
-		small := slices.ContainsFunc(r.values, func(value string) bool {
+		within := scheduling.NewRequirement(r.Key, karpenter.NodeSelectorOpGte, strconv.Itoa(has.least)).
+			Intersection(scheduling.NewRequirement(r.Key, karpenter.NodeSelectorOpLte, strconv.Itoa(has.most)))
+		small := slices.ContainsFunc(r.Values, func(value string) bool {
 			n, err := strconv.Atoi(value)
 			return err == nil && n > 0 && n < has.least && has.unit == "MiB"
 		})
 		switch {
 		case small:
-			a.warn(r.from, "%s is in MiB, and %s is less than any instance type has; write, for example, 16384 for 16 GiB", r.key, r)
-		case !within.HasIntersection(demand):
+			a.warn(r.from, "%s is in MiB, and %s is less than any instance type has; write, for example, 16384 for 16 GiB", r.Key, r)
+		case !within.HasIntersection(r.allows):
 			a.warn(r.from, "%s %s leaves no instance type: EC2 has them with %d to %d %s, so NodePool %s launches nothing; write numbers in between",
-				r.key, r, has.least, has.most, has.unit, d.name)
+				r.Key, r, has.least, has.most, has.unit, d.name)
 		}
 	}
 }
@@ -147,21 +143,21 @@ func (a *findings) counted(d *draft) {
 func (a *findings) own(d *draft) {
 	for _, r := range d.demands() {
 		// The CRD of a newer version may accept further keys of Karpenter's domain, which are well known to that version.
-		known := karpenter.WellKnownLabels.Has(r.normal()) || strings.HasPrefix(r.key, "karpenter.k8s.aws/")
+		known := karpenter.WellKnownLabels.Has(r.allows.Key) || strings.HasPrefix(r.Key, "karpenter.k8s.aws/")
 		switch {
 		case known && r.label:
 			a.warn(r.from, "the label %s=%s makes Karpenter launch only such nodes in NodePool %s; write it as a requirement of the pool, if that "+
-				"is what you want, and leave the label out, which Karpenter sets by itself", r.key, r.values[0], d.name)
+				"is what you want, and leave the label out, which Karpenter sets by itself", r.Key, r.Values[0], d.name)
 		case known || r.label:
-		case meant(r.key) != "":
+		case meant(r.Key) != "":
 			a.warn(r.from, "%s is a label of your own to Karpenter, which restricts no instance types by it; write %s, if that is meant",
-				r.key, meant(r.key))
-		case r.operator == "In" && len(r.values) > 1:
+				r.Key, meant(r.Key))
+		case r.Operator == "In" && len(r.Values) > 1:
 			a.warn(r.from, "%s %s gives a node any one of the values as its label, unless the pod that it is launched for selects one; write one "+
-				"value, or make a pool for each", r.key, r)
-		case r.operator != "In" && r.operator != "DoesNotExist":
+				"value, or make a pool for each", r.Key, r)
+		case r.Operator != "In" && r.Operator != "DoesNotExist":
 			a.warn(r.from, "%s %s gives a node a random number as its label, unless the pod that it is launched for selects a value; write In and "+
-				"values to have a certain one", r.key, r)
+				"values to have a certain one", r.Key, r)
 		}
 	}
 }
@@ -174,10 +170,10 @@ var (
 // placed adds warnings about zones in which the pool has no subnet.
 func (a *findings) placed(d *draft, zones []string) {
 	for _, r := range d.demands() {
-		if r.normal() != keyZone {
+		if r.allows.Key != keyZone {
 			continue
 		}
-		for _, value := range r.values {
+		for _, value := range r.Values {
 			switch {
 			case region.MatchString(value):
 				a.warn(r.from, "%s is a region and no zone, so NodePool %s may launch nothing; write its zones, for example %sa", value, d.name, value)
@@ -186,9 +182,9 @@ func (a *findings) placed(d *draft, zones []string) {
 					value, d.name, keyZoneID)
 			}
 		}
-		if len(zones) > 0 && !slices.ContainsFunc(zones, r.meets) {
+		if len(zones) > 0 && !slices.ContainsFunc(zones, r.allows.Has) {
 			a.warn(r.from, "the rack's subnets are in %s, and %s %s leaves none of them, so NodePool %s launches nothing; write one of these, or "+
-				"add subnets to subnet_ids", some(slices.Sorted(slices.Values(zones))), r.key, r, d.name)
+				"add subnets to subnet_ids", some(slices.Sorted(slices.Values(zones))), r.Key, r, d.name)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -14,13 +15,15 @@ import (
 )
 
 // Check returns what the API server or Karpenter would refuse of the manifests and of the controller's values, under the
-// parameters that cause it.
+// parameters that cause it. The manifests are checked side by side: nine tenths of a validation's time are spent here.
 func (c Compiled) Check() []params.Problem {
-	problems := c.values()
-	for _, d := range c.drafts {
-		problems = slices.Concat(problems, c.absent(d), d.tooOld(), d.check())
+	found := make([]findings, len(c.drafts))
+	var checks sync.WaitGroup
+	for i, d := range c.drafts {
+		checks.Go(func() { found[i] = slices.Concat(c.absent(d), d.tooOld(), d.check()) })
 	}
-	return problems
+	checks.Wait()
+	return slices.Concat(c.values(), slices.Concat(found...))
 }
 
 // findings are the problems or the warnings that checks found.
@@ -80,8 +83,7 @@ func (d *draft) check() (problems findings) {
 		add(d.unreadable(err), overlap)
 		agreed = err == nil
 	}
-	// A field that Karpenter does not have may be read as one that it has, because Go ignores the case of a key.
-	add(d.typed(agreed && len(problems) == 0), overlap)
+	add(d.typed(agreed), overlap)
 	add(d.contradictions(), func(a, b params.Problem) bool { return a.Path != "" && overlap(a, b) })
 	add(stumbled, overlap)
 	return problems

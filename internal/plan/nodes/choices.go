@@ -7,6 +7,12 @@ import (
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
+	"sigs.k8s.io/karpenter/pkg/scheduling"
+
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -27,14 +33,45 @@ const (
 	keyZoneID     = "topology.k8s.aws/zone-id"
 )
 
+// requirement is a requirement of a NodePool, or a label of its nodes, which is a requirement too to Karpenter.
 type requirement struct {
-	key, operator string
-	values        []string
-	// atLeast means that the requirement has minValues, the least number of values to choose from.
-	atLeast bool
+	karpenter.NodeSelectorRequirementWithMinValues
+	// allows is the requirement as Karpenter evaluates it; nil if Karpenter refuses it.
+	allows *scheduling.Requirement
 	// label means that it is a label of the pool's nodes.
 	label bool
 	from  origin
+}
+
+func newRequirement(given karpenter.NodeSelectorRequirementWithMinValues, from origin) requirement {
+	return requirement{NodeSelectorRequirementWithMinValues: given, allows: allowedBy(given), from: from}
+}
+
+// oneOf returns a requirement with the operator In.
+func oneOf(key string, values ...string) karpenter.NodeSelectorRequirementWithMinValues {
+	return karpenter.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
+}
+
+// allowedBy returns a requirement as Karpenter evaluates it; nil if its operator is not known or lacks its values, with
+// which Karpenter's code panics.
+func allowedBy(given karpenter.NodeSelectorRequirementWithMinValues) *scheduling.Requirement {
+	switch given.Operator {
+	case karpenter.NodeSelectorOpGte, karpenter.NodeSelectorOpLte, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
+		if len(given.Values) != 1 {
+			return nil
+		}
+		if _, err := strconv.Atoi(given.Values[0]); err != nil {
+			return nil
+		}
+	case corev1.NodeSelectorOpIn:
+		if len(given.Values) == 0 {
+			return nil
+		}
+	case corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist:
+	default:
+		return nil
+	}
+	return scheduling.NewRequirement(given.Key, given.Operator, given.Values...)
 }
 
 // typeKeys are the keys whose value follows from an instance type's name.
@@ -43,13 +80,13 @@ var typeKeys = []string{keyFamily, keySize, keyCategory, keyGeneration, keyType,
 // same reports whether two requirements have the same key, operator and values.
 func (r requirement) same(other requirement) bool {
 	sorted := func(values []string) []string { return slices.Sorted(slices.Values(values)) }
-	return r.key == other.key && r.operator == other.operator && slices.Equal(sorted(r.values), sorted(other.values))
+	return r.Key == other.Key && r.Operator == other.Operator && slices.Equal(sorted(r.Values), sorted(other.Values))
 }
 
 // unknown reports whether the requirement asks for a value that no known instance type has.
 func (r requirement) unknown() bool {
-	return r.operator == "In" && slices.Contains(typeKeys, r.key) && slices.ContainsFunc(r.values, func(value string) bool {
-		_, known := columns()[r.key].index[value]
+	return r.Operator == "In" && slices.Contains(typeKeys, r.Key) && slices.ContainsFunc(r.Values, func(value string) bool {
+		_, known := columns()[r.Key].index[value]
 		return !known
 	})
 }
@@ -65,44 +102,16 @@ func (d *draft) requirements() []requirement {
 
 // readRequirements returns the requirements that the draft has now, without an architecture that is only guessed.
 func (d *draft) readRequirements() []requirement {
+	var given []karpenter.NodeSelectorRequirementWithMinValues
+	// The CRD refuses what cannot be decoded. The rest is decoded all the same.
+	_ = utiljson.Unmarshal(canonical.JSON(inner(d.spec(), "template", "spec")["requirements"]), &given)
 	var all []requirement
-	for i, each := range objects(inner(d.spec(), "template", "spec")["requirements"]) {
-		r := requirement{from: d.blame("template", "spec", "requirements", strconv.Itoa(i))}
-		r.key, _ = each["key"].(string)
-		r.operator, _ = each["operator"].(string)
-		r.atLeast = each["minValues"] != nil
-		values, _ := each["values"].([]any)
-		for _, value := range values {
-			text, _ := value.(string)
-			r.values = append(r.values, text)
-		}
-		if r.key != keyArch || !d.guessed {
-			all = append(all, r)
+	for i, one := range given {
+		if one.Key != keyArch || !d.guessed {
+			all = append(all, newRequirement(one, d.blame("template", "spec", "requirements", strconv.Itoa(i))))
 		}
 	}
 	return all
-}
-
-// meets reports whether a value meets the requirement, according to Karpenter's semantics of the operators.
-func (r requirement) meets(value string) bool {
-	switch r.operator {
-	case "In":
-		return slices.Contains(r.values, value)
-	case "NotIn":
-		return !slices.Contains(r.values, value)
-	case "DoesNotExist":
-		return false
-	case "Gt", "Gte", "Lt", "Lte":
-		if len(r.values) != 1 {
-			return false
-		}
-		has, err := strconv.Atoi(value)
-		bound, wrong := strconv.Atoi(r.values[0])
-		return err == nil && wrong == nil && map[string]bool{"Gt": has > bound, "Gte": has >= bound, "Lt": has < bound,
-			"Lte": has <= bound}[r.operator]
-	default:
-		return true // Exists
-	}
 }
 
 // generation extracts an instance family's category and generation as Karpenter does: c6i has category c and generation
@@ -161,7 +170,7 @@ func choices(requirements []requirement) (count int, known bool) {
 		}
 	}
 	return count, !slices.ContainsFunc(requirements, func(r requirement) bool {
-		return strings.HasPrefix(r.key, "karpenter.k8s.aws/") && !slices.Contains(typeKeys, r.key)
+		return strings.HasPrefix(r.Key, "karpenter.k8s.aws/") && !slices.Contains(typeKeys, r.Key)
 	})
 }
 
@@ -169,13 +178,13 @@ func choices(requirements []requirement) (count int, known bool) {
 func left(requirements []requirement) []bool {
 	all := slices.Repeat([]bool{true}, len(columns()[keyType].of))
 	for _, r := range requirements {
-		c, is := columns()[r.key]
+		c, is := columns()[r.Key]
 		if !is {
 			continue
 		}
 		met := make([]bool, len(c.values))
 		for i, value := range c.values {
-			met[i] = r.meets(value)
+			met[i] = r.allows.Has(value)
 		}
 		for i, index := range c.of {
 			all[i] = all[i] && met[index]

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,15 +29,15 @@ func (d *draft) values() (found findings) {
 		return nil
 	}
 	for _, r := range d.demands() {
-		if len(r.values) > 0 && (r.operator == "Exists" || r.operator == "DoesNotExist") {
+		if len(r.Values) > 0 && (r.Operator == "Exists" || r.Operator == "DoesNotExist") {
 			found.refuse(r.from, "has values with the operator %s, which Karpenter drops in silence; write In or NotIn, "+
-				"or leave the values out", r.operator)
+				"or leave the values out", r.Operator)
 		}
-		known := knownValues[r.normal()]
-		if known == nil || r.operator != "In" && r.operator != "NotIn" {
+		if r.allows == nil || knownValues[r.allows.Key] == nil || r.Operator != "In" && r.Operator != "NotIn" {
 			continue
 		}
-		for i, value := range r.values {
+		known := knownValues[r.allows.Key]
+		for i, value := range r.Values {
 			if slices.Contains(known, value) {
 				continue
 			}
@@ -47,7 +46,7 @@ func (d *draft) values() (found findings) {
 				from.path += fmt.Sprintf(".values[%d]", i)
 			}
 			found.refuse(from, "is %s, which is no value of %s; allowed is %s; %s",
-				params.Quoted(value), r.key, strings.Join(known, ", "), params.DidYouMean(value, known, "write "+known[0]))
+				params.Quoted(value), r.Key, strings.Join(known, ", "), params.DidYouMean(value, known, "write "+known[0]))
 		}
 	}
 	return found
@@ -65,47 +64,20 @@ func (d *draft) demands() []requirement {
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if value, is := labels[key].(string); is {
 			from := d.blame("template", "metadata", "labels", key)
-			d.demanded = append(d.demanded, requirement{key: key, operator: "In", values: []string{value}, label: true, from: from})
+			demand := newRequirement(oneOf(key, value), from)
+			demand.label = true
+			d.demanded = append(d.demanded, demand)
 		}
 	}
 	return d.demanded
 }
 
-// normal returns the requirement's key as Karpenter translates it: beta.kubernetes.io/arch is kubernetes.io/arch.
-func (r requirement) normal() string {
-	if normalized, is := karpenter.NormalizedLabels[r.key]; is {
-		return normalized
-	}
-	return r.key
-}
-
-// scheduling returns the requirement as Karpenter's own type, or nil if Karpenter refuses it.
-func (r requirement) scheduling() *scheduling.Requirement {
-	switch r.operator {
-	case "Gt", "Gte", "Lt", "Lte":
-		if len(r.values) != 1 {
-			return nil
-		}
-		if _, err := strconv.Atoi(r.values[0]); err != nil {
-			return nil
-		}
-	case "In":
-		if len(r.values) == 0 {
-			return nil
-		}
-	case "NotIn", "Exists", "DoesNotExist":
-	default:
-		return nil
-	}
-	return scheduling.NewRequirement(r.key, corev1.NodeSelectorOperator(r.operator), r.values...)
-}
-
 // String describes the requirement.
 func (r requirement) String() string {
-	if len(r.values) == 0 {
-		return r.operator
+	if len(r.Values) == 0 {
+		return string(r.Operator)
 	}
-	return r.operator + " " + some(r.values)
+	return string(r.Operator) + " " + some(r.Values)
 }
 
 // contradictions refuses requirements and labels that no node can meet together. Karpenter intersects all that are
@@ -117,11 +89,11 @@ func (d *draft) contradictions() (found findings) {
 	}
 	met, first := map[string]*scheduling.Requirement{}, map[string]requirement{}
 	for _, r := range d.demands() {
-		demand := r.scheduling()
-		if demand == nil || r.key == ownership.LabelNodePool { // that one is refused as a requirement
+		demand := r.allows
+		if demand == nil || r.Key == ownership.LabelNodePool { // that one is refused as a requirement
 			continue
 		}
-		key := r.normal()
+		key := demand.Key
 		before := met[key]
 		if before == nil {
 			met[key], first[key] = demand, r
@@ -130,7 +102,7 @@ func (d *draft) contradictions() (found findings) {
 		both := before.Intersection(demand)
 		if both.Operator() == corev1.NodeSelectorOpDoesNotExist && !(optional(before) && optional(demand)) {
 			found.refuse(r.from, "contradicts %s: nodes must meet both, and %s cannot be %s and %s at the same time; %s",
-				first[key].from.name(), r.key, first[key], r, d.agree(r, first[key]))
+				first[key].from.name(), r.Key, first[key], r, d.agree(r, first[key]))
 			continue
 		}
 		met[key] = both
@@ -144,7 +116,7 @@ func (d *draft) contradictions() (found findings) {
 // agree returns what to do about a requirement that contradicts another.
 func (d *draft) agree(r, other requirement) string {
 	switch {
-	case !r.label || !karpenter.WellKnownLabels.Has(r.normal()):
+	case !r.label || !karpenter.WellKnownLabels.Has(r.allows.Key):
 		return "make one of the two"
 	case d.name == ownership.WorkloadPool && other.from.parameter == "node_type":
 		return "leave the label out, which Karpenter sets by itself, and write karpenter_arch"

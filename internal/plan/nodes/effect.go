@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -48,7 +47,10 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 			continue
 		default:
 			hashing := []*api{apiOf(before.Controller.Release.Version), apiOf(after.Controller.Release.Version)}
-			change := change{old.decode(before, hashing), new.decode(after, hashing), moved}
+			change := change{is: new.decode(after, hashing), moved: moved}
+			if old.good(before) {
+				change.was = old.decode(before, hashing)
+			}
 			change.tell(&effect, facts.NodeClaims != nil, claims[name])
 		}
 		if effect.Change == plan.PoolChanged && old.text == new.text && !effect.Replaces && !effect.MayReplace {
@@ -88,12 +90,23 @@ type decoded struct {
 	class ec2.EC2NodeClass
 	// The hashes are those of the Go types, followed by the values of the fields that only another version hashes.
 	poolHash, classHash string
-	// good means that Karpenter's code can process them. The plan in force may fail this: the command does not check
-	// previous parameters, and earlier versions checked less.
+	// good means that Karpenter's code can process them.
 	good bool
 }
 
-// decode reads a pool's manifests of a plan. Their hashes have what the versions hash.
+// good reports whether a pool's manifests of a plan pass the checks. Those of the plan in force may not: the command does not
+// check previous parameters, and earlier versions checked less.
+func (m manifests) good(p plan.Plan) bool {
+	stored := apiOf(p.Controller.CRDs.Version)
+	good := func(object plan.Object, kind string) bool {
+		d, read := stored.draft(object, kind)
+		return read && len(d.check()) == 0
+	}
+	return good(m.pool, "NodePool") && good(m.class, "EC2NodeClass")
+}
+
+// decode reads a pool's manifests of a plan, which pass the checks: Karpenter's code ends the process on some that do not.
+// Their hashes have what the versions hash.
 func (m manifests) decode(p plan.Plan, hashing []*api) decoded {
 	var d decoded
 	stored := apiOf(p.Controller.CRDs.Version)
@@ -109,16 +122,22 @@ func (m manifests) decode(p plan.Plan, hashing []*api) decoded {
 	return d
 }
 
+// draft reads a manifest of a plan.
+func (a *api) draft(object plan.Object, kind string) (d *draft, read bool) {
+	d = &draft{kind: kind, api: a}
+	err := utiljson.Unmarshal(canonical.JSON(object), &d.object)
+	return d, err == nil && inner(d.object, "spec") != nil
+}
+
 // decode reads a valid manifest with the defaults of its CRD, as the API server stores it, because Karpenter's hashes
 // include the defaults.
 func (a *api) decode(object plan.Object, kind string, into any) (plan.Object, bool) {
-	stored := &draft{kind: kind, api: a}
-	err := utiljson.Unmarshal(canonical.JSON(object), &stored.object)
-	if err != nil || inner(stored.object, "spec") == nil || len(stored.check()) > 0 {
+	stored, read := a.draft(object, kind)
+	if !read {
 		return nil, false
 	}
 	structural := a.schemas[kind]().structural
 	defaulting.PruneNonNullableNullsWithoutDefaults(stored.object, structural)
 	defaulting.Default(stored.object, structural)
-	return stored.object, json.Unmarshal(canonical.JSON(stored.readable()), into) == nil
+	return stored.object, utiljson.Unmarshal(canonical.JSON(stored.readable()), into) == nil
 }

@@ -15,19 +15,19 @@ func (a *findings) lost(d *draft) {
 	now := d.requirements()
 	from := d.blame("template", "spec", "requirements")
 	for _, was := range d.replaced {
-		if slices.ContainsFunc(now, func(r requirement) bool { return r.normal() == was.key }) {
+		if slices.ContainsFunc(now, func(r requirement) bool { return r.allows.Key == was.Key }) {
 			continue
 		}
-		switch was.key {
+		switch was.Key {
 		case keyArch:
 			if other := otherArch(now, was); other != "" {
 				a.warn(from, "%s names no %s, so NodePool %s may launch %s nodes too, and not %s ones only; write %s there too",
-					from.path, keyArch, d.name, other, strings.Join(was.values, ","), was.json())
+					from.path, keyArch, d.name, other, strings.Join(was.Values, ","), canonical.JSON(was.NodeSelectorRequirementWithMinValues))
 			}
 		case keyCapacity:
-			if !was.meets("spot") {
+			if !was.allows.Has("spot") {
 				a.warn(from, "%s names no %s, so Karpenter launches spot nodes in NodePool %s where it can; write %s there too",
-					from.path, keyCapacity, d.name, was.json())
+					from.path, keyCapacity, d.name, canonical.JSON(was.NodeSelectorRequirementWithMinValues))
 			}
 		}
 	}
@@ -40,22 +40,22 @@ func (a *findings) reservations(d *draft) {
 	var named *requirement
 	may := true
 	for _, r := range d.requirements() {
-		if r.key != keyCapacity {
+		if r.Key != keyCapacity {
 			continue
 		}
-		may = may && r.meets("reserved")
-		if r.operator == "In" && slices.Contains(r.values, "reserved") {
+		may = may && r.allows.Has("reserved")
+		if r.Operator == "In" && slices.Contains(r.Values, "reserved") {
 			named = &r
 		}
 	}
 	switch {
 	case len(terms) > 0 && !may:
-		wanted := requirement{key: keyCapacity, operator: "In", values: []string{"reserved", "on-demand"}}
+		wanted := oneOf(keyCapacity, "reserved", "on-demand")
 		a.warn(overridden("ec2NodeClass", "capacityReservationSelectorTerms"), "the capacity reservations are not used, because NodePool %s "+
-			"does not have the capacity type reserved; write %s among nodePool.template.spec.requirements", d.name, wanted.json())
+			"does not have the capacity type reserved; write %s among nodePool.template.spec.requirements", d.name, canonical.JSON(wanted))
 	case len(terms) == 0 && named != nil:
 		only := "launches nothing of it"
-		if len(named.values) == 1 {
+		if len(named.Values) == 1 {
 			only = "launches nothing"
 		}
 		a.warn(named.from, "NodePool %s has the capacity type reserved, but no capacity reservation is selected, so it %s; write "+
@@ -67,16 +67,11 @@ func (a *findings) reservations(d *draft) {
 // not allow, or "".
 func otherArch(requirements []requirement, was requirement) string {
 	for i, is := range left(requirements) {
-		if arch := columns()[keyArch].at(i); is && !was.meets(arch) {
+		if arch := columns()[keyArch].at(i); is && !was.allows.Has(arch) {
 			return arch
 		}
 	}
 	return ""
-}
-
-// json returns the requirement as it is written in karpenter_config.
-func (r requirement) json() []byte {
-	return canonical.JSON(map[string]any{"key": r.key, "operator": r.operator, "values": r.values})
 }
 
 // disks adds warnings about block device mappings of karpenter_config that lack what Sawhorse's mappings have, because

@@ -138,7 +138,7 @@ func (c candidate) admits(later candidate) bool {
 		}
 	}
 	for _, r := range later.requirements {
-		if !karpenter.WellKnownLabels.Has(r.key) && !slices.ContainsFunc(c.requirements, r.same) {
+		if !karpenter.WellKnownLabels.Has(r.Key) && !slices.ContainsFunc(c.requirements, r.same) {
 			return false // a custom key is a label too
 		}
 	}
@@ -157,13 +157,13 @@ func (c candidate) offers(later candidate) bool {
 	}
 	for _, r := range c.requirements {
 		switch {
-		case r.atLeast:
+		case r.MinValues != nil:
 			return false
-		case slices.Contains(typeKeys, r.key): // compared by the types above
-		case r.key == keyCapacity:
+		case slices.Contains(typeKeys, r.Key): // compared by the types above
+		case r.Key == keyCapacity:
 			for _, way := range []string{karpenter.CapacityTypeOnDemand, karpenter.CapacityTypeSpot, karpenter.CapacityTypeReserved} {
-				excluded := slices.ContainsFunc(later.requirements, func(l requirement) bool { return l.key == keyCapacity && !l.meets(way) })
-				if !excluded && !r.meets(way) {
+				excluded := slices.ContainsFunc(later.requirements, func(l requirement) bool { return l.Key == keyCapacity && !l.allows.Has(way) })
+				if !excluded && !r.allows.Has(way) {
 					return false
 				}
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/robfig/cron/v3"
 	"go.uber.org/multierr"
 	"k8s.io/apimachinery/pkg/api/resource"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 
@@ -63,10 +64,10 @@ func (d *draft) typed(agreed bool) (found findings) {
 func (d *draft) read() error {
 	text := canonical.JSON(d.readable())
 	if d.kind == "EC2NodeClass" {
-		return json.Unmarshal(text, &ec2.EC2NodeClass{})
+		return utiljson.Unmarshal(text, &ec2.EC2NodeClass{})
 	}
 	var pool karpenter.NodePool
-	if err := json.Unmarshal(text, &pool); err != nil {
+	if err := utiljson.Unmarshal(text, &pool); err != nil {
 		return err
 	}
 	return pool.RuntimeValidate(context.Background())
@@ -157,7 +158,7 @@ func (d *draft) twice() (found findings) {
 // runtimeValidate runs Karpenter's own check of a NodePool's template, which Karpenter does before it uses the pool.
 func runtimeValidate(template map[string]any) error {
 	var pool karpenter.NodePool
-	if json.Unmarshal(canonical.JSON(map[string]any{"spec": map[string]any{"template": template}}), &pool) != nil {
+	if utiljson.Unmarshal(canonical.JSON(map[string]any{"spec": map[string]any{"template": template}}), &pool) != nil {
 		return nil
 	}
 	return pool.RuntimeValidate(context.Background())
