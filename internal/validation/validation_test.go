@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -206,7 +207,7 @@ func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
 	}
 	other, err := Validate(parse("11"), applied, before)
 	nodes := 3
-	if want := []plan.Effect{{Pool: "workload", Change: plan.PoolChanged, Nodes: &nodes}}; err != nil || asked != 1 ||
+	if want := []plan.Effect{{Pool: "workload", Change: events.PoolChanged, Nodes: &nodes}}; err != nil || asked != 1 ||
 		!reflect.DeepEqual(other.Plan.Effects, want) {
 		t.Errorf("%v: asked %d times, effects %v", err, asked, other.Plan.Effects)
 	}

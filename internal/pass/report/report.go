@@ -332,29 +332,8 @@ func (r *Report) pass(event Event, run store.Run, status store.Status) events.Pa
 			pass.Changed = append(pass.Changed, events.Change{Step: step.Step, Subject: c.Subject, Action: c.Action})
 		}
 	}
-	pass.Pools, pass.Problems, pass.Warnings = pools(run.Effects), Problems(status.Problems), Problems(status.Warnings)
+	pass.Pools, pass.Problems, pass.Warnings = run.Effects, status.Problems, status.Warnings
 	return pass
-}
-
-// pools converts the effects on the pools to the form that events have.
-func pools(effects []plan.Effect) events.List[events.PoolEffect] {
-	var list events.List[events.PoolEffect]
-	for _, e := range effects {
-		list = append(list, events.PoolEffect{
-			Pool: e.Pool, Change: string(e.Change), Replaces: e.Replaces, MayReplace: e.MayReplace,
-			Reasons: e.Reasons, Nodes: e.Nodes, Replaced: e.Replaced,
-		})
-	}
-	return list
-}
-
-// Problems converts problems to the form that events have.
-func Problems(all []params.Problem) events.List[events.Problem] {
-	var list events.List[events.Problem]
-	for _, p := range all {
-		list = append(list, events.Problem(p))
-	}
-	return list
 }
 
 func seconds(d time.Duration) float64 {
