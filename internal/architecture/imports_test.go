@@ -13,7 +13,7 @@ import (
 var mayImport = map[string][]string{
 	// Plain data.
 	"events":              nil,
-	"statemachine":        nil,
+	"statemachine":        {"internal/outcome", "internal/plan"},
 	"internal/metrics":    {"internal/outcome"},
 	"internal/ownership":  nil,
 	"internal/readonly":   {"internal/canonical"},
@@ -60,15 +60,17 @@ var mayImport = map[string][]string{
 	}, stepMayUse...),
 	"internal/pass/resync": {
 		"events", "internal/canonical", "internal/metrics", "internal/outcome", "internal/ownership", "internal/pass/report", "internal/store",
+		"statemachine",
 	},
 	"internal/pass/rollout": append([]string{"events", "internal/k8s", "internal/metrics", "internal/store"}, stepMayUse...),
 	"internal/pass/validate": append([]string{
-		"events", "internal/canonical", "internal/k8s", "internal/observe", "internal/store", "internal/validation",
+		"events", "internal/canonical", "internal/k8s", "internal/observe", "internal/store", "internal/validation", "statemachine",
 	}, stepMayUse...),
 	"statemachine/model": {"internal/pass/resync", "internal/store", "statemachine"}, // its tests
 
 	"internal/handler": {
 		"internal/metrics", "internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/readonly", "internal/store",
+		"statemachine",
 	},
 
 	// The construction of a step, or of what begins a pass, from a function's environment: for the function of that name
@@ -97,7 +99,7 @@ var mayImport = map[string][]string{
 
 	"cmd/...": {
 		"events", "internal/doctor", "internal/doctor/observe", "internal/k8s", "internal/outcome", "internal/ownership", "internal/params",
-		"internal/plan", "internal/plan/nodes", "internal/register", "internal/store", "internal/validation",
+		"internal/plan", "internal/plan/nodes", "internal/register", "internal/store", "internal/validation", "statemachine",
 	},
 	"cdk":        {"events", "internal/karpenter", "internal/metrics", "internal/ownership", "internal/params", "statemachine"},
 	"cdk/bundle": nil,
