@@ -3,10 +3,12 @@ package events
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -199,6 +201,38 @@ func TestSchemaOfAChangeRefuses(t *testing.T) {
 				t.Error("accepted")
 			}
 		})
+	}
+}
+
+// The sample need not have every optional field, so the schema and the type are compared too.
+func TestTheFieldsOfASchemaAreThoseOfItsType(t *testing.T) {
+	pass := decode(t, read(t, "pass.schema.json"))
+	definitions := pass["$defs"].(map[string]any)
+	same := func(what string, schema map[string]any, message any) {
+		var want []string
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(message)) {
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+				want = append(want, name)
+			}
+		}
+		properties, _ := schema["properties"].(map[string]any)
+		got := maps.Clone(properties)
+		if schema["$ref"] == "pass.schema.json" {
+			got = maps.Clone(pass["properties"].(map[string]any))
+			maps.Copy(got, properties)
+		}
+		slices.Sort(want)
+		if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, want) {
+			t.Errorf("%s: the schema has %q, the type %q", what, names, want)
+		}
+	}
+	for _, c := range contracts {
+		event := decode(t, read(t, c.file+".schema.json"))["properties"].(map[string]any)
+		same(c.file, event["detail"].(map[string]any), c.detail)
+	}
+	same("pass", pass, Pass{})
+	for name, message := range map[string]any{"poolEffect": PoolEffect{}, "difference": Difference{}, "change": Change{}, "problem": Problem{}} {
+		same(name, definitions[name].(map[string]any), message)
 	}
 }
 

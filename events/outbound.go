@@ -83,24 +83,6 @@ type Change struct {
 	Action string `json:"action"`
 }
 
-// PoolEffect describes what changes for one pool and its nodes.
-type PoolEffect struct {
-	// Pool is the NodePool's name.
-	Pool string `json:"pool"`
-	// Change is "created", "changed" or "removed".
-	Change string `json:"change"`
-	// Replaces means that Karpenter replaces nodes of the pool or, if the pool is removed, drains all of them.
-	Replaces bool `json:"replaces,omitempty"`
-	// MayReplace means that Karpenter may replace further nodes, depending on facts that were not observed.
-	MayReplace bool `json:"mayReplace,omitempty"`
-	// Reasons are Karpenter's reasons for replacing nodes, such as NodePoolDrifted or RequirementsDrifted.
-	Reasons []string `json:"reasons,omitempty"`
-	// Nodes is the number of nodes in the pool. It is absent if they were not counted.
-	Nodes *int `json:"nodes,omitempty"`
-	// Replaced is how many of them Karpenter certainly replaces. It is absent if the NodeClaims were not observed.
-	Replaced *int `json:"replaced,omitempty"`
-}
-
 // Problem is a message about one parameter.
 type Problem struct {
 	// Parameter is the name under params/, "rack" for the rack's own name, or "detail-type" or "detail" for an event that

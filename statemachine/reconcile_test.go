@@ -45,6 +45,7 @@ type state struct {
 type transition struct {
 	ErrorEquals []string
 	Condition   string
+	Output      any
 	Assign      map[string]any
 	Next        string
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/store"
+	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
 // passes reads one rack's passes from Step Functions. It lists the executions of all racks, and determines each one's
@@ -189,7 +190,7 @@ func (p *pass) enters(state, input string, at time.Time) {
 	case "ReportFailure":
 		step = "report"
 	case "RunStep":
-		var about struct{ Step string }
+		var about statemachine.StepInput
 		if json.Unmarshal([]byte(input), &about) == nil {
 			step = about.Step
 		}
@@ -203,11 +204,8 @@ func (p *pass) enters(state, input string, at time.Time) {
 func (p *pass) answered(output string, at time.Time) {
 	var out struct {
 		Payload struct {
-			Step, Status, Note string
-			Outcome            outcome.Outcome
-			Report             bool
-			Steps              []struct{ Name string }
-			Versions           map[string]int64
+			statemachine.ValidateAnswer
+			statemachine.StepAnswer
 		}
 	}
 	if json.Unmarshal([]byte(output), &out) != nil {

@@ -13,16 +13,16 @@ import (
 var mayImport = map[string][]string{
 	// Plain data.
 	"events":              nil,
-	"statemachine":        nil,
+	"statemachine":        {"internal/outcome", "internal/plan"},
 	"internal/metrics":    {"internal/outcome"},
 	"internal/ownership":  nil,
 	"internal/readonly":   {"internal/canonical"},
-	"internal/params":     {"internal/karpenter", "internal/ownership"},
+	"internal/params":     {"events", "internal/karpenter", "internal/ownership"},
 	"internal/outcome":    {"internal/canonical", "internal/params", "internal/plan"},
 	"internal/karpenter":  {"internal/ownership"},
 	"internal/canonical":  nil,
-	"internal/plan":       {"internal/canonical", "internal/karpenter", "internal/ownership", "internal/params"},
-	"internal/plan/nodes": {"internal/canonical", "internal/karpenter", "internal/ownership", "internal/params", "internal/plan"},
+	"internal/plan":       {"events", "internal/canonical", "internal/karpenter", "internal/ownership", "internal/params"},
+	"internal/plan/nodes": {"events", "internal/canonical", "internal/karpenter", "internal/ownership", "internal/params", "internal/plan"},
 	"internal/resource":   {"internal/canonical", "internal/outcome", "internal/ownership"},
 	"internal/validation": {"internal/params", "internal/plan", "internal/plan/nodes"},
 
@@ -30,7 +30,7 @@ var mayImport = map[string][]string{
 	"internal/observe": {"internal/k8s", "internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
 	"internal/k8s":     {"internal/outcome", "internal/ownership", "internal/plan", "internal/readonly"},
 	"internal/store": {
-		"internal/canonical", "internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/resource",
+		"events", "internal/canonical", "internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/resource",
 	},
 	"internal/register": {"internal/outcome", "internal/ownership", "internal/params", "internal/store"},
 	"internal/doctor":   {"internal/ownership", "internal/params", "internal/plan", "internal/plan/nodes", "internal/validation"},
@@ -60,15 +60,17 @@ var mayImport = map[string][]string{
 	}, stepMayUse...),
 	"internal/pass/resync": {
 		"events", "internal/canonical", "internal/metrics", "internal/outcome", "internal/ownership", "internal/pass/report", "internal/store",
+		"statemachine",
 	},
 	"internal/pass/rollout": append([]string{"events", "internal/k8s", "internal/metrics", "internal/store"}, stepMayUse...),
 	"internal/pass/validate": append([]string{
-		"events", "internal/canonical", "internal/k8s", "internal/observe", "internal/store", "internal/validation",
+		"events", "internal/canonical", "internal/k8s", "internal/observe", "internal/store", "internal/validation", "statemachine",
 	}, stepMayUse...),
 	"statemachine/model": {"internal/pass/resync", "internal/store", "statemachine"}, // its tests
 
 	"internal/handler": {
 		"internal/metrics", "internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/readonly", "internal/store",
+		"statemachine",
 	},
 
 	// The construction of a step, or of what begins a pass, from a function's environment: for the function of that name
@@ -97,7 +99,7 @@ var mayImport = map[string][]string{
 
 	"cmd/...": {
 		"events", "internal/doctor", "internal/doctor/observe", "internal/k8s", "internal/outcome", "internal/ownership", "internal/params",
-		"internal/plan", "internal/plan/nodes", "internal/register", "internal/store", "internal/validation",
+		"internal/plan", "internal/plan/nodes", "internal/register", "internal/store", "internal/validation", "statemachine",
 	},
 	"cdk":        {"events", "internal/karpenter", "internal/metrics", "internal/ownership", "internal/params", "statemachine"},
 	"cdk/bundle": nil,

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
 // Each line of a step has rack, generation, step and execution, and each change has a line of its own.
@@ -38,12 +39,16 @@ func TestLogOfAFailure(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(slog.NewJSONHandler(&out, nil))
 	fails := errors.New("queue demo: create: no")
-	call := answer(log, func(context.Context, StepEvent) (StepAnswer, error) { return StepAnswer{}, fails })
-	_, err := call(t.Context(), StepEvent{Rack: "demo", Generation: 7, Step: step})
+	call := answer(log, func(context.Context, statemachine.StepCall) (statemachine.StepAnswer, error) {
+		return statemachine.StepAnswer{}, fails
+	})
+	_, err := call(t.Context(), statemachine.StepCall{Rack: "demo", Generation: 7, Step: step})
 	if !errors.As(err, new(StepFailed)) {
 		t.Errorf("%T", err)
 	}
-	_, _ = answer(log, func(context.Context, struct{}) (StepAnswer, error) { return StepAnswer{}, fails })(t.Context(), struct{}{})
+	_, _ = answer(log, func(context.Context, struct{}) (statemachine.StepAnswer, error) {
+		return statemachine.StepAnswer{}, fails
+	})(t.Context(), struct{}{})
 	got := lines(t, &out)
 	if len(got) != 2 || got[0]["rack"] != "demo" || got[0]["step"] != "nodegroups/placement" ||
 		got[0]["error"] != fails.Error() || got[1]["error"] != fails.Error() || got[1]["rack"] != nil {

@@ -9,44 +9,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
-)
-
-// StepEvent is the state machine's call of a step.
-type StepEvent struct {
-	Rack       string    `json:"rack"`
-	Generation int64     `json:"generation"`
-	Execution  string    `json:"execution"`
-	Step       plan.Step `json:"step"`
-}
-
-// About returns the attributes of a call for the log.
-func (e StepEvent) About() []any {
-	return []any{"rack", e.Rack, "generation", e.Generation, "step", e.Step.Name, "execution", e.Execution}
-}
-
-// StepAnswer is the result of one call of a step.
-type StepAnswer struct {
-	// Step is the step's name, for readers of the execution's history.
-	Step string `json:"step"`
-	// Status is done, wait or superseded.
-	Status string `json:"status"`
-	// WaitSeconds is the time until the next call, if Status is wait.
-	WaitSeconds int `json:"waitSeconds"`
-	// Note says what the step waits for.
-	Note string `json:"note"`
-}
-
-// Values of StepAnswer.Status.
-const (
-	Done = "done"
-	Wait = "wait"
-	// Superseded ends the iteration early: the step waits, and there are requests that are newer than the plan.
-	Superseded = "superseded"
+	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
 // StartStep serves the calls of a step. For each call it renews the rack's lease, reads the plan, and records the result.
 func StartStep(function string, build func(Env) (outcome.StepFunc, error)) {
-	Start(function, func(env Env) (func(context.Context, StepEvent) (StepAnswer, error), error) {
+	Start(function, func(env Env) (func(context.Context, statemachine.StepCall) (statemachine.StepAnswer, error), error) {
 		do, err := build(env)
 		if err != nil {
 			return nil, err
@@ -60,35 +28,35 @@ type stepper struct {
 	do outcome.StepFunc
 }
 
-func (s stepper) serve(ctx context.Context, event StepEvent) (StepAnswer, error) {
+func (s stepper) serve(ctx context.Context, event statemachine.StepCall) (statemachine.StepAnswer, error) {
 	lease, err := s.Store.Renew(ctx, event.Rack, event.Execution, s.Now())
 	if err != nil {
-		return StepAnswer{}, err
+		return statemachine.StepAnswer{}, err
 	}
 	p, err := s.plan(ctx, event)
 	if err != nil {
-		return StepAnswer{}, err
+		return statemachine.StepAnswer{}, err
 	}
 	progress, err := s.do(ctx, p, event.Step.Part)
 	progress = progress.Shortened()
 	if noteErr := s.note(ctx, event, progress, err); noteErr != nil {
 		if err == nil {
-			return StepAnswer{}, noteErr
+			return statemachine.StepAnswer{}, noteErr
 		}
 		// A Rejected of the step is not wrapped, because a report of it would lack its problems, which are not recorded.
-		return StepAnswer{}, fmt.Errorf("%w (the step itself: %v)", noteErr, err)
+		return statemachine.StepAnswer{}, fmt.Errorf("%w (the step itself: %v)", noteErr, err)
 	}
 	if err != nil {
-		return StepAnswer{}, err
+		return statemachine.StepAnswer{}, err
 	}
 	if progress.Wait > 0 {
-		answer := StepAnswer{Step: event.Step.Name, Status: Wait, WaitSeconds: int(math.Ceil(progress.Wait.Seconds())), Note: progress.Note}
+		answer := statemachine.StepAnswer{Step: event.Step.Name, Status: statemachine.Wait, WaitSeconds: int(math.Ceil(progress.Wait.Seconds())), Note: progress.Note}
 		if lease.Requested > event.Generation && !event.Step.Uninterruptible {
-			answer.Status = Superseded
+			answer.Status = statemachine.Superseded
 		}
 		return answer, nil
 	}
-	answer := StepAnswer{Step: event.Step.Name, Status: Done, Note: progress.Note}
+	answer := statemachine.StepAnswer{Step: event.Step.Name, Status: statemachine.Done, Note: progress.Note}
 	if progress.Unfinished || !planned(event.Step) {
 		return answer, nil
 	}
@@ -100,7 +68,7 @@ func planned(step plan.Step) bool { return step.Name != plan.ChangeStep.Name }
 
 // plan returns the rack's plan. A step that does not belong to it gets an empty plan with the rack's name, because there
 // may be no plan yet.
-func (s stepper) plan(ctx context.Context, event StepEvent) (*plan.Plan, error) {
+func (s stepper) plan(ctx context.Context, event statemachine.StepCall) (*plan.Plan, error) {
 	if !planned(event.Step) {
 		return &plan.Plan{Rack: event.Rack}, nil
 	}
@@ -114,7 +82,7 @@ func (s stepper) plan(ctx context.Context, event StepEvent) (*plan.Plan, error) 
 }
 
 // note logs the result of a call, with one line for each change, and adds it to the run's record.
-func (s stepper) note(ctx context.Context, event StepEvent, progress outcome.Progress, err error) error {
+func (s stepper) note(ctx context.Context, event statemachine.StepCall, progress outcome.Progress, err error) error {
 	log := s.Log.With(event.About()...)
 	for _, c := range progress.Changes {
 		log.Info("change", "subject", c.Subject, "action", c.Action)

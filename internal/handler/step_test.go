@@ -18,6 +18,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
+	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
 var step = plan.Step{Name: "nodegroups/placement", Function: "nodegroups", Part: "placement", Fingerprint: "f1"}
@@ -45,14 +46,14 @@ func begin(t *testing.T, requested string, do outcome.StepFunc) (*awsfake.Cloud,
 	return cloud, stepper{env, do}
 }
 
-func (s stepper) call(t *testing.T) (StepAnswer, error) {
+func (s stepper) call(t *testing.T) (statemachine.StepAnswer, error) {
 	t.Helper()
 	return s.callOf(t, step)
 }
 
-func (s stepper) callOf(t *testing.T, step plan.Step) (StepAnswer, error) {
+func (s stepper) callOf(t *testing.T, step plan.Step) (statemachine.StepAnswer, error) {
 	t.Helper()
-	return s.serve(t.Context(), StepEvent{Rack: "demo", Generation: 7, Execution: "me", Step: step})
+	return s.serve(t.Context(), statemachine.StepCall{Rack: "demo", Generation: 7, Execution: "me", Step: step})
 }
 
 func always(progress outcome.Progress, err error) outcome.StepFunc {
@@ -64,16 +65,16 @@ func TestAnswers(t *testing.T) {
 		what      string
 		progress  outcome.Progress
 		requested string
-		want      StepAnswer
+		want      statemachine.StepAnswer
 		applied   string // the step's fingerprint in the records
 	}{
-		{"done", outcome.Progress{Note: "n"}, "7", StepAnswer{Status: "done", Note: "n"}, "f1"},
-		{"done although the rack has been written to", outcome.Progress{}, "8", StepAnswer{Status: "done"}, "f1"},
+		{"done", outcome.Progress{Note: "n"}, "7", statemachine.StepAnswer{Status: "done", Note: "n"}, "f1"},
+		{"done although the rack has been written to", outcome.Progress{}, "8", statemachine.StepAnswer{Status: "done"}, "f1"},
 		{"a later pass does the rest", outcome.Progress{Unfinished: true, Note: "builds run"}, "7",
-			StepAnswer{Status: "done", Note: "builds run"}, ""},
-		{"not yet", outcome.Progress{Wait: 3 * time.Second, Note: "n"}, "7", StepAnswer{Status: "wait", WaitSeconds: 3, Note: "n"}, ""},
-		{"not yet, a moment", outcome.Progress{Wait: time.Millisecond}, "7", StepAnswer{Status: "wait", WaitSeconds: 1}, ""},
-		{"a write during a wait", outcome.Progress{Wait: 3 * time.Second}, "8", StepAnswer{Status: "superseded", WaitSeconds: 3}, ""},
+			statemachine.StepAnswer{Status: "done", Note: "builds run"}, ""},
+		{"not yet", outcome.Progress{Wait: 3 * time.Second, Note: "n"}, "7", statemachine.StepAnswer{Status: "wait", WaitSeconds: 3, Note: "n"}, ""},
+		{"not yet, a moment", outcome.Progress{Wait: time.Millisecond}, "7", statemachine.StepAnswer{Status: "wait", WaitSeconds: 1}, ""},
+		{"a write during a wait", outcome.Progress{Wait: 3 * time.Second}, "8", statemachine.StepAnswer{Status: "superseded", WaitSeconds: 3}, ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			_, s := begin(t, c.requested, always(c.progress, nil))
@@ -103,7 +104,7 @@ func TestAStepWithoutChangesLeavesNoRecord(t *testing.T) {
 // The writes of the step change count as requests of the rack. If they superseded the step, it would never be done.
 func TestAStepThatIsWholeIsNotSuperseded(t *testing.T) {
 	_, s := begin(t, "12", always(outcome.Progress{Wait: time.Second}, nil))
-	if got, err := s.callOf(t, plan.ChangeStep); err != nil || got.Status != Wait || got.WaitSeconds != 1 {
+	if got, err := s.callOf(t, plan.ChangeStep); err != nil || got.Status != statemachine.Wait || got.WaitSeconds != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -117,7 +118,7 @@ func TestTheStepOfAChangeNeedsNoPlan(t *testing.T) {
 	})
 	delete(cloud.Table.Items, "plan#demo plan")
 	delete(cloud.Table.Items, "rack#demo records")
-	if got, err := s.callOf(t, plan.ChangeStep); err != nil || got.Status != Done || rackOfPlan != "demo" {
+	if got, err := s.callOf(t, plan.ChangeStep); err != nil || got.Status != statemachine.Done || rackOfPlan != "demo" {
 		t.Errorf("%+v, %v, rack %q", got, err, rackOfPlan)
 	}
 	if writes := cloud.Writes(); len(writes) > 1 || len(cloud.Table.Items["rack#demo records"]) > 0 {
@@ -273,7 +274,7 @@ func TestACallThatFailsOnTheWay(t *testing.T) {
 		if _, err := s.call(t); !errors.Is(err, awsfake.Throttling) || strings.Contains(err.Error(), "nil") {
 			t.Errorf("call %d failed and the answer is %v", n, err)
 		}
-		if answer, err := s.call(t); err != nil || answer.Status != Done {
+		if answer, err := s.call(t); err != nil || answer.Status != statemachine.Done {
 			t.Errorf("after call %d failed: %+v, %v", n, answer, err)
 		}
 		if records, err := s.Store.Records(t.Context(), "demo"); err != nil || records.Applied[step.Name] != "f1" {

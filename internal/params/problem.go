@@ -6,17 +6,13 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/sawhorse-io/sawhorse/events"
 )
 
-// Problem is a refusal or a warning for the user. Its message names the parameter and its value, says what is allowed,
-// and what to write instead.
-type Problem struct {
-	// Parameter is the name under params/, or "rack" for the name of the rack itself.
-	Parameter string `json:"parameter"`
-	// Path is the path inside a JSON parameter, for example nodePool.limits.cpu.
-	Path    string `json:"path,omitempty"`
-	Message string `json:"message"`
-}
+// Problem is a refusal or a warning for the user, in the form that events have. Its message names the parameter and its
+// value, says what is allowed, and what to write instead.
+type Problem = events.Problem
 
 // NewProblem formats a Problem. Its message is one printable line: unprintable characters in the arguments are escaped,
 // and so are bytes that are not UTF-8, in the name and the path too.

@@ -3,10 +3,9 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -40,77 +39,8 @@ type Plan struct {
 	Effects []Effect `json:"effects,omitempty"`
 }
 
-// Effect describes what changes for a pool and its nodes.
-type Effect struct {
-	Pool   string     `json:"pool"`
-	Change PoolChange `json:"change"`
-	// Replaces means that Karpenter replaces nodes of the pool or, if the pool is removed, drains all of them. It is
-	// false if the cluster is gone, because Karpenter is gone with it.
-	Replaces bool `json:"replaces,omitempty"`
-	// MayReplace means that Karpenter may replace further nodes, depending on facts that were not observed.
-	MayReplace bool `json:"mayReplace,omitempty"`
-	// Reasons are the reasons of the condition Drifted that Karpenter sets on the NodeClaims it replaces.
-	Reasons []string `json:"reasons,omitempty"`
-	// Nodes is the number of nodes in the pool, or nil if they were not counted.
-	Nodes *int `json:"nodes,omitempty"`
-	// Replaced is how many of them Karpenter certainly replaces, or nil if the NodeClaims were not observed.
-	Replaced *int `json:"replaced,omitempty"`
-}
-
-// PoolChange says what is done to a pool.
-type PoolChange string
-
-// Values of PoolChange.
-const (
-	PoolCreated PoolChange = "created"
-	PoolChanged PoolChange = "changed"
-	PoolRemoved PoolChange = "removed"
-)
-
-// String describes the effect in a sentence.
-func (e Effect) String() string {
-	count := "its nodes"
-	if e.Nodes != nil {
-		count = fmt.Sprintf("its %d nodes", *e.Nodes)
-		if *e.Nodes == 1 {
-			count = "its 1 node"
-		}
-	}
-	switch {
-	case e.Change != PoolCreated && e.Nodes != nil && *e.Nodes == 0:
-		return fmt.Sprintf("pool %s is %s: it has no nodes", e.Pool, e.Change)
-	case e.Change == PoolRemoved && !e.Replaces:
-		return fmt.Sprintf("pool %s went with its cluster: Sawhorse ends through EC2 what is left of its nodes", e.Pool)
-	case e.Change == PoolRemoved:
-		return fmt.Sprintf("pool %s is removed: Karpenter drains and ends %s", e.Pool, count)
-	case e.Replaces || e.MayReplace:
-		return fmt.Sprintf("pool %s is changed: Karpenter %s (%s), as its disruption budget allows",
-			e.Pool, e.replaces(count), strings.Join(e.Reasons, ", "))
-	case e.Change == PoolChanged && e.Nodes != nil && *e.Nodes == 1:
-		return fmt.Sprintf("pool %s is changed: its 1 node stays", e.Pool)
-	case e.Change == PoolChanged:
-		return fmt.Sprintf("pool %s is changed: %s stay", e.Pool, count)
-	default:
-		return fmt.Sprintf("pool %s is created", e.Pool)
-	}
-}
-
-// replaces says what Karpenter does with the pool's nodes. count is the text for their number.
-func (e Effect) replaces(count string) string {
-	switch {
-	case !e.Replaces && e.Nodes != nil && *e.Nodes == 1:
-		return "may replace " + count
-	case !e.Replaces:
-		return "may replace some or all of " + count
-	case e.Replaced == nil || *e.Replaced == *e.Nodes:
-		return "replaces " + count
-	}
-	some := fmt.Sprintf("replaces %d of %s", *e.Replaced, count)
-	if e.MayReplace {
-		return some + ", and may replace others"
-	}
-	return some
-}
+// Effect describes what changes for a pool and its nodes, in the form that events have.
+type Effect = events.PoolEffect
 
 // Goal is a stage that a rack has reached, or is to reach.
 type Goal string

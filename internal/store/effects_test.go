@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -11,26 +12,26 @@ import (
 // staying.
 func TestEffectsOfTwoRounds(t *testing.T) {
 	two, three, seven := 2, 3, 7
-	stays := plan.Effect{Pool: "a", Change: plan.PoolChanged, Nodes: &seven}
+	stays := plan.Effect{Pool: "a", Change: events.PoolChanged, Nodes: &seven}
 	replaces := plan.Effect{
-		Pool: "a", Change: plan.PoolChanged, Replaces: true, Reasons: []string{"NodePoolDrifted"}, Nodes: &seven, Replaced: &three,
+		Pool: "a", Change: events.PoolChanged, Replaces: true, Reasons: []string{"NodePoolDrifted"}, Nodes: &seven, Replaced: &three,
 	}
-	drifts := plan.Effect{Pool: "a", Change: plan.PoolChanged, Replaces: true, Reasons: []string{"AMIDrift"}, Nodes: &seven, Replaced: &two}
+	drifts := plan.Effect{Pool: "a", Change: events.PoolChanged, Replaces: true, Reasons: []string{"AMIDrift"}, Nodes: &seven, Replaced: &two}
 	for what, c := range map[string]struct{ before, after, want plan.Effect }{
 		"the second changes what stays": {replaces, stays, replaces},
 		"the second replaces":           {stays, drifts, drifts},
 		"both replace": {
 			replaces, drifts, plan.Effect{
-				Pool: "a", Change: plan.PoolChanged, Replaces: true, Reasons: []string{"AMIDrift", "NodePoolDrifted"}, Nodes: &seven,
+				Pool: "a", Change: events.PoolChanged, Replaces: true, Reasons: []string{"AMIDrift", "NodePoolDrifted"}, Nodes: &seven,
 			},
 		},
 		"created and then changed": {
-			plan.Effect{Pool: "a", Change: plan.PoolCreated}, drifts, plan.Effect{Pool: "a", Change: plan.PoolCreated},
+			plan.Effect{Pool: "a", Change: events.PoolCreated}, drifts, plan.Effect{Pool: "a", Change: events.PoolCreated},
 		},
 		"another pool": {plan.Effect{}, stays, stays},
 		"changed, and removed in the end": {
-			stays, plan.Effect{Pool: "a", Change: plan.PoolRemoved, Replaces: true}, plan.Effect{
-				Pool: "a", Change: plan.PoolRemoved, Replaces: true,
+			stays, plan.Effect{Pool: "a", Change: events.PoolRemoved, Replaces: true}, plan.Effect{
+				Pool: "a", Change: events.PoolRemoved, Replaces: true,
 			},
 		},
 	} {

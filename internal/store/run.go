@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -173,8 +174,8 @@ func together(before, after []plan.Effect) []plan.Effect {
 		switch {
 		case i < 0:
 			all = append(all, earlier)
-		case earlier.Change == plan.PoolCreated && all[i].Change == plan.PoolChanged:
-			all[i] = plan.Effect{Pool: earlier.Pool, Change: plan.PoolCreated}
+		case earlier.Change == events.PoolCreated && all[i].Change == events.PoolChanged:
+			all[i] = plan.Effect{Pool: earlier.Pool, Change: events.PoolCreated}
 		case earlier.Replaces || earlier.MayReplace:
 			all[i] = joined(earlier, all[i])
 		}
@@ -189,7 +190,7 @@ func joined(before, after plan.Effect) plan.Effect {
 	switch {
 	case !after.Replaces && !after.MayReplace:
 		after.Replaced = before.Replaced
-	case after.Change != plan.PoolRemoved:
+	case after.Change != events.PoolRemoved:
 		after.Replaced = nil
 	}
 	after.Replaces, after.MayReplace = after.Replaces || before.Replaces, after.MayReplace || before.MayReplace

@@ -13,6 +13,7 @@ import (
 	ec2 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -90,7 +91,7 @@ func FuzzChange(f *testing.F) {
 				t.Errorf("refused (%v), and compared: %v", first.Problems, first.Plan.Effects)
 			}
 			for _, e := range first.Plan.Effects {
-				changed := e.Change == plan.PoolChanged
+				changed := e.Change == events.PoolChanged
 				reasoned := (len(e.Reasons) > 0) == (changed && (e.Replaces || e.MayReplace))
 				counted := (e.Replaced != nil) == (changed && claims != nil)
 				if !reasoned || !counted || e.Replaced != nil && (*e.Replaced > *e.Nodes || (*e.Replaced > 0) != e.Replaces) {

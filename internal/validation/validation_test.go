@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -196,7 +197,7 @@ func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
 	another.Parsed = parse("11")
 	other := Validate(another)
 	nodes := 3
-	if want := []plan.Effect{{Pool: "workload", Change: plan.PoolChanged, Nodes: &nodes}}; !another.ChangesPools() ||
+	if want := []plan.Effect{{Pool: "workload", Change: events.PoolChanged, Nodes: &nodes}}; !another.ChangesPools() ||
 		!reflect.DeepEqual(other.Plan.Effects, want) {
 		t.Errorf("changes pools %v, effects %v", another.ChangesPools(), other.Plan.Effects)
 	}

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/passes"
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
@@ -72,11 +73,11 @@ func NewWorld(ctx context.Context, environment user.Environment) (*World, error)
 	if w.objects, err = dynamic.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("chaos: cluster client: %w", err)
 	}
-	machines, err := sfn.NewFromConfig(w.aws).ListStateMachines(ctx, &sfn.ListStateMachinesInput{})
-	if err != nil || len(machines.StateMachines) != 1 {
-		return nil, fmt.Errorf("chaos: state machines: %d found: %w", len(machines.StateMachines), err)
+	_, machine, err := passes.StateMachine(ctx, w.aws)
+	if err != nil {
+		return nil, fmt.Errorf("chaos: %w", err)
 	}
-	w.machine = *machines.StateMachines[0].StateMachineArn
+	w.machine = *machine
 	w.observer = observe(ctx, w.objects)
 	return w, nil
 }

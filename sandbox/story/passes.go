@@ -17,6 +17,7 @@ import (
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/passes"
 )
 
 // Write is something that asks for a pass: a write of a parameter, or an event.
@@ -245,13 +246,12 @@ func (s *Script) executionOf(w Write) (execution string) {
 
 // executionsSince returns the inputs of the executions that began after a time.
 func (s *Script) executionsSince(at time.Time) (map[string]input, error) {
-	states := sfn.NewFromConfig(s.env.AWS())
-	machines, err := states.ListStateMachines(s.ctx, &sfn.ListStateMachinesInput{})
-	if err != nil || len(machines.StateMachines) != 1 {
-		return nil, fmt.Errorf("state machines: wanted one: %w", err)
+	states, machine, err := passes.StateMachine(s.ctx, s.env.AWS())
+	if err != nil {
+		return nil, err
 	}
 	// The latest thousand, in no certain order.
-	all, err := states.ListExecutions(s.ctx, &sfn.ListExecutionsInput{StateMachineArn: machines.StateMachines[0].StateMachineArn})
+	all, err := states.ListExecutions(s.ctx, &sfn.ListExecutionsInput{StateMachineArn: machine})
 	if err != nil {
 		return nil, fmt.Errorf("executions: list: %w", err)
 	}
@@ -309,8 +309,11 @@ func (s *Script) table() string {
 func (s *Script) lease(rack string) (lease, error) {
 	db := dynamodb.NewFromConfig(s.env.AWS())
 	tables, err := db.ListTables(s.ctx, &dynamodb.ListTablesInput{})
-	if err != nil || len(tables.TableNames) != 1 {
-		return lease{}, fmt.Errorf("tables: wanted one: %w", err)
+	if err != nil {
+		return lease{}, fmt.Errorf("tables: list: %w", err)
+	}
+	if n := len(tables.TableNames); n != 1 {
+		return lease{}, fmt.Errorf("tables: wanted one, found %d", n)
 	}
 	item, err := db.GetItem(s.ctx, &dynamodb.GetItemInput{
 		TableName: &tables.TableNames[0], ConsistentRead: aws.Bool(true), Key: leaseOf(rack),

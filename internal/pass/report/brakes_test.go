@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -65,7 +66,7 @@ func TestBrakesInForce(t *testing.T) {
 
 // The status of a pass that failed before it came to the pools does not say that they are changed.
 func TestEffectsOfAFailedPass(t *testing.T) {
-	effects := []plan.Effect{{Pool: "workload", Change: plan.PoolChanged}}
+	effects := []plan.Effect{{Pool: "workload", Change: events.PoolChanged}}
 	touched := store.StepRecord{Step: "nodepools", Changes: []outcome.Change{{Subject: "NodePool/workload", Action: "updated"}}}
 	for _, c := range []struct {
 		failed string

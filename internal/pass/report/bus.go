@@ -93,14 +93,14 @@ func (b Bus) DryRun(ctx context.Context, run store.Run, steps []plan.Step, diffe
 // Refused sends the event that a change request is rejected, with its problems. The pass continues without it.
 func (b Bus) Refused(ctx context.Context, run store.Run, change string, problems []params.Problem) error {
 	pass := planned(run, nil)
-	pass.Problems, pass.Warnings = Problems(problems), nil
+	pass.Problems, pass.Warnings = problems, nil
 	return b.Send(ctx, &events.Rejected{Pass: pass, Change: change})
 }
 
 func planned(run store.Run, steps []plan.Step) events.Pass {
 	pass := events.Pass{
 		Rack: run.Rack, Generation: run.Generation, Execution: run.Execution, Request: run.Request,
-		Pools: pools(run.Effects), Problems: Problems(run.Problems), Warnings: Problems(run.Warnings),
+		Pools: run.Effects, Problems: run.Problems, Warnings: run.Warnings,
 	}
 	for _, s := range steps {
 		pass.Steps = append(pass.Steps, s.Name)

@@ -15,36 +15,14 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/resource"
 	"github.com/sawhorse-io/sawhorse/internal/store"
+	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
-// Event is the state machine's call.
-type Event struct {
-	Rack       string `json:"rack"`
-	Execution  string `json:"execution"`
-	Generation int64  `json:"generation"`
-	// Started is when the execution started, RFC 3339.
-	Started time.Time `json:"started"`
-	// Outcome is validate's outcome, Rejected if a step rejected the input, or Failed.
-	Outcome outcome.Outcome `json:"outcome"`
-	// Steps are the names of the steps that were due.
-	Steps []string `json:"steps"`
-	// Error and Cause are those that the state machine caught, and Step is the step that failed. They are empty if the
-	// pass did not fail.
-	Error string `json:"error"`
-	Cause string `json:"cause"`
-	Step  string `json:"step"`
-	// DryRun means that a dry run failed. The report sends the event and changes no status.
-	DryRun bool `json:"dryRun"`
-	// Request is the text by which the sender of a dry run recognizes the answer.
-	Request string `json:"request"`
-}
-
-// Answer is the function's result.
-type Answer struct {
-	// Unknown means that the rack does not exist and never did. The state machine then deletes the lease that the event
-	// has created.
-	Unknown bool `json:"unknown"`
-}
+// Event and Answer are the state machine's call and its result.
+type (
+	Event  = statemachine.ReportCall
+	Answer = statemachine.ReportAnswer
+)
 
 // Report writes status, outputs and events.
 type Report struct {
@@ -55,13 +33,8 @@ type Report struct {
 	Now     func() time.Time
 }
 
-// About returns the attributes of a call for the log.
-func (e Event) About() []any {
-	return []any{"rack", e.Rack, "generation", e.Generation, "execution", e.Execution}
-}
-
 // missed reports whether the pass failed before it came to a step.
-func (e Event) missed(step string) bool {
+func missed(e Event, step string) bool {
 	at, failed := slices.Index(e.Steps, step), slices.Index(e.Steps, e.Step)
 	return e.Outcome == outcome.PassFailed && failed >= 0 && failed < at
 }
@@ -121,7 +94,7 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, reporte
 	if err != nil {
 		return err
 	}
-	if event.missed(nodePoolsStep) && !changed(run, nodePoolsStep) {
+	if missed(event, nodePoolsStep) && !changed(run, nodePoolsStep) {
 		run.Effects = nil // nothing was done to the pools
 	}
 	run.Order(event.Steps)
@@ -333,29 +306,8 @@ func (r *Report) pass(event Event, run store.Run, status store.Status) events.Pa
 			pass.Changed = append(pass.Changed, events.Change{Step: step.Step, Subject: c.Subject, Action: c.Action})
 		}
 	}
-	pass.Pools, pass.Problems, pass.Warnings = pools(run.Effects), Problems(status.Problems), Problems(status.Warnings)
+	pass.Pools, pass.Problems, pass.Warnings = run.Effects, status.Problems, status.Warnings
 	return pass
-}
-
-// pools converts the effects on the pools to the form that events have.
-func pools(effects []plan.Effect) events.List[events.PoolEffect] {
-	var list events.List[events.PoolEffect]
-	for _, e := range effects {
-		list = append(list, events.PoolEffect{
-			Pool: e.Pool, Change: string(e.Change), Replaces: e.Replaces, MayReplace: e.MayReplace,
-			Reasons: e.Reasons, Nodes: e.Nodes, Replaced: e.Replaced,
-		})
-	}
-	return list
-}
-
-// Problems converts problems to the form that events have.
-func Problems(all []params.Problem) events.List[events.Problem] {
-	var list events.List[events.Problem]
-	for _, p := range all {
-		list = append(list, events.Problem(p))
-	}
-	return list
 }
 
 func seconds(d time.Duration) float64 {

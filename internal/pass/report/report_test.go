@@ -484,8 +484,8 @@ func TestSupersededIterations(t *testing.T) {
 func TestTheIterationsOfAPassAreReportedTogether(t *testing.T) {
 	some := 12
 	s := begin(t, store.Run{Outcome: "Planned", Goal: "karpenter", Effects: []plan.Effect{
-		{Pool: "workload", Change: plan.PoolChanged, Replaces: true, Reasons: []string{"NodePoolDrifted"}, Nodes: &some},
-		{Pool: "gpu", Change: plan.PoolCreated},
+		{Pool: "workload", Change: events.PoolChanged, Replaces: true, Reasons: []string{"NodePoolDrifted"}, Nodes: &some},
+		{Pool: "gpu", Change: events.PoolCreated},
 	}}, done)
 	s.run(event("Planned"))
 	iteration := func(generation int64, execution string, records ...store.StepRecord) {
@@ -493,7 +493,7 @@ func TestTheIterationsOfAPassAreReportedTogether(t *testing.T) {
 		s.cloud.Table.Items["rack#demo lease"]["owner"] = &types.AttributeValueMemberS{Value: execution}
 		s.must(s.store.SaveRun(t.Context(), store.Run{
 			Rack: "demo", Generation: generation, Execution: execution, Started: s.cloud.Now(), Outcome: "Planned", Goal: "karpenter",
-			Effects: []plan.Effect{{Pool: "gpu", Change: plan.PoolChanged}, {Pool: "workload", Change: plan.PoolChanged, Nodes: &some}},
+			Effects: []plan.Effect{{Pool: "gpu", Change: events.PoolChanged}, {Pool: "workload", Change: events.PoolChanged, Nodes: &some}},
 		}))
 		for _, r := range records {
 			s.must(s.store.NoteStep(t.Context(), "demo", generation, s.cloud.Now(), r))

@@ -20,6 +20,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/pass/report"
 	"github.com/sawhorse-io/sawhorse/internal/store"
+	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
 // ended reports an execution that failed, was stopped or timed out, frees its rack, and starts a pass if requests remain.
@@ -112,12 +113,9 @@ type place struct {
 // of its history. A throttled read is an error, so that Lambda repeats the call for the notice. If the history cannot be
 // read for another reason, the place is unknown.
 func (r *Resync) where(ctx context.Context, event Event) (place, error) {
-	var cause struct {
-		Cause, State, Step string
-		Generation         int64
-	}
-	if json.Unmarshal([]byte(event.Detail.Cause), &cause) == nil && cause.State != "" {
-		return place{state: cause.State, step: cause.Step, generation: cause.Generation, cause: cause.Cause}, nil
+	var failure statemachine.Failure
+	if json.Unmarshal([]byte(event.Detail.Cause), &failure) == nil && failure.State != "" {
+		return place{state: failure.State, step: failure.Step, generation: failure.Generation, cause: failure.Cause}, nil
 	}
 	const events = 200 // more than a state with all its retries has
 	unknown := place{cause: event.Detail.Cause}
@@ -136,10 +134,7 @@ func (r *Resync) where(ctx context.Context, event Event) (place, error) {
 			continue
 		}
 		p := place{state: *entered.Name, waiting: e.Type == types.HistoryEventTypeWaitStateEntered, cause: event.Detail.Cause}
-		var about struct {
-			Step       string `json:"step"`
-			Generation int64  `json:"generation"`
-		}
+		var about statemachine.StepInput
 		if entered.Input != nil && json.Unmarshal([]byte(*entered.Input), &about) == nil {
 			p.step, p.generation = about.Step, about.Generation
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/pass/report"
 	"github.com/sawhorse-io/sawhorse/internal/store"
+	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
 // StateMachine is the part of Step Functions' API that resync needs.
@@ -105,7 +106,7 @@ func (r *Resync) scheduled(ctx context.Context, tick time.Time) (Answer, error) 
 func (r *Resync) audit(ctx context.Context, rack string) error {
 	_, err := r.Functions.Invoke(ctx, &lambda.InvokeInput{
 		FunctionName: &r.Audit, InvocationType: lambdatypes.InvocationTypeEvent,
-		Payload: canonical.JSON(map[string]string{"rack": rack}),
+		Payload: canonical.JSON(statemachine.ValidateCall{Rack: rack}),
 	})
 	if err != nil {
 		return fmt.Errorf("rack %s: audit: %w", rack, err)

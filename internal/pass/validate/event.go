@@ -15,30 +15,22 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
+	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
-// UnknownEvent is an event on Sawhorse's bus that is not a valid request: its detail-type or a field is misspelled, a
-// value has the wrong type, or it names no rack.
-type UnknownEvent struct {
-	DetailType string `json:"detailType"`
-	ID         string `json:"id"`
-	// Detail is the event's detail as JSON. It is empty if it is larger than the state machine passes on.
-	Detail string `json:"detail"`
-}
-
-// refuseUnknown answers an UnknownEvent, so that its sender does not wait for an answer that never comes. It reads and
+// refuseUnknown answers an event that is not a valid request, so that its sender does not wait for an answer that never comes. It reads and
 // stores nothing, because the senders of events may name any rack and send any number of events.
 func (v *Validate) refuseUnknown(ctx context.Context, event Event) (Answer, error) {
 	run := store.Run{Execution: event.Execution, Started: v.Now(), Request: event.Request}
 	if ownership.ValidRack(event.Rack) { // the events' schemas allow no other name
 		run.Rack = event.Rack
 	}
-	err := v.Bus.Refused(ctx, run, event.Unknown.ID, event.Unknown.problems())
+	err := v.Bus.Refused(ctx, run, event.Unknown.ID, unknown(event.Unknown))
 	return Answer{Outcome: outcome.PassRejected, Steps: []plan.Step{}}, err
 }
 
-// problems returns the problems of the event. There is at least one.
-func (u UnknownEvent) problems() []params.Problem {
+// unknown returns the problems of an event that is not a valid request. There is at least one.
+func unknown(u statemachine.UnknownEvent) []params.Problem {
 	if !slices.Contains(events.Requests, u.DetailType) {
 		return []params.Problem{params.NewProblem("detail-type", "",
 			"the event's detail-type is %q; allowed are %q and %q; nothing was done for it; send it again; %s",

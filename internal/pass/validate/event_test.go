@@ -6,6 +6,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
 // An event that is not a request is answered with the most similar request, under the event's ID. Nothing is read or
@@ -26,7 +27,7 @@ func TestAnUnknownEventIsRefused(t *testing.T) {
 		s := begin(t, auth)
 		s.cloud.Forget()
 		answer, err := s.validate.Run(t.Context(), Event{
-			Rack: "demo", Execution: "me", DryRun: true, Unknown: UnknownEvent{DetailType: misspelled, ID: "7"},
+			Rack: "demo", Execution: "me", DryRun: true, Unknown: statemachine.UnknownEvent{DetailType: misspelled, ID: "7"},
 		})
 		s.must(err)
 		s.wants(answer, outcome.PassRejected, false, "")
@@ -73,7 +74,7 @@ func TestAWrongRequestIsRefused(t *testing.T) {
 		s := begin(t, auth)
 		s.cloud.Forget()
 		answer, err := s.validate.Run(t.Context(), Event{
-			Rack: c.rack, Execution: "me", DryRun: true, Request: "r-1", Unknown: UnknownEvent{DetailType: c.detailType, ID: "7", Detail: c.detail},
+			Rack: c.rack, Execution: "me", DryRun: true, Request: "r-1", Unknown: statemachine.UnknownEvent{DetailType: c.detailType, ID: "7", Detail: c.detail},
 		})
 		s.must(err)
 		s.wants(answer, outcome.PassRejected, false, "")

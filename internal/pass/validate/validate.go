@@ -14,36 +14,14 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
+	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
-// Event is the state machine's call.
-type Event struct {
-	Rack      string `json:"rack"`
-	Execution string `json:"execution"`
-	DryRun    bool   `json:"dryRun"`
-	// Full asks for a full dry run. A pass finds in its lease what its requests ask for.
-	Full bool `json:"full"`
-	// Unknown is an event on Sawhorse's bus that is not a valid request. It is zero in all other calls.
-	Unknown UnknownEvent `json:"unknown"`
-	// Request is the text by which the sender of a dry run, or of an Unknown event, recognizes the answer.
-	Request string `json:"request"`
-}
-
-// About returns the attributes of a call for the log.
-func (e Event) About() []any { return []any{"rack", e.Rack, "execution", e.Execution} }
-
-// Answer says what the state machine does next.
-type Answer struct {
-	// Generation is the number of requests that the iteration includes.
-	Generation int64           `json:"generation"`
-	Outcome    outcome.Outcome `json:"outcome"`
-	// Report asks for a report even if there are no steps.
-	Report bool        `json:"report"`
-	Steps  []plan.Step `json:"steps"`
-	// Versions maps the parameters that were read to their versions in Parameter Store. The state machine does not use
-	// them: `sawhorse watch` reads them in the execution's history, because some iterations leave no record.
-	Versions map[string]int64 `json:"versions"`
-}
+// Event and Answer are the state machine's call and its result.
+type (
+	Event  = statemachine.ValidateCall
+	Answer = statemachine.ValidateAnswer
+)
 
 // Auditor runs steps with clients that refuse to write.
 type Auditor interface {

@@ -9,6 +9,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -29,7 +30,7 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 		if _, there := facts.Pools[name]; facts.Pools != nil && !there && len(claims[name]) == 0 {
 			existed = false
 		}
-		effect := plan.Effect{Pool: name, Change: plan.PoolChanged}
+		effect := plan.Effect{Pool: name, Change: events.PoolChanged}
 		if facts.NodeClaims != nil {
 			count := len(claims[name])
 			effect.Nodes = &count
@@ -40,9 +41,9 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 		case !existed && !exists:
 			continue
 		case !existed:
-			effect.Change = plan.PoolCreated
+			effect.Change = events.PoolCreated
 		case !exists:
-			effect.Change, effect.Replaces = plan.PoolRemoved, true
+			effect.Change, effect.Replaces = events.PoolRemoved, true
 		case old.text == new.text && len(moved) == 0:
 			continue
 		default:
@@ -53,7 +54,7 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 			}
 			change.tell(&effect, facts.NodeClaims != nil, claims[name])
 		}
-		if effect.Change == plan.PoolChanged && old.text == new.text && !effect.Replaces && !effect.MayReplace {
+		if effect.Change == events.PoolChanged && old.text == new.text && !effect.Replaces && !effect.MayReplace {
 			continue // no node can be in another subnet or group
 		}
 		effects = append(effects, effect)

@@ -76,7 +76,7 @@ func Since(ctx context.Context, config aws.Config, since time.Time, events int) 
 	if err := Ended(ctx, config, since, events); err != nil {
 		return History{}, err
 	}
-	states, machine, err := stateMachine(ctx, config)
+	states, machine, err := StateMachine(ctx, config)
 	if err != nil {
 		return History{}, err
 	}
@@ -118,12 +118,15 @@ func Since(ctx context.Context, config aws.Config, since time.Time, events int) 
 	return history, err
 }
 
-// stateMachine returns the only state machine.
-func stateMachine(ctx context.Context, config aws.Config) (*sfn.Client, *string, error) {
+// StateMachine returns a client and the ARN of the only state machine.
+func StateMachine(ctx context.Context, config aws.Config) (*sfn.Client, *string, error) {
 	states := sfn.NewFromConfig(config)
 	machines, err := states.ListStateMachines(ctx, &sfn.ListStateMachinesInput{})
-	if err != nil || len(machines.StateMachines) != 1 {
-		return nil, nil, fmt.Errorf("state machines: %d found: %w", len(machines.StateMachines), err)
+	if err != nil {
+		return nil, nil, fmt.Errorf("state machines: list: %w", err)
+	}
+	if n := len(machines.StateMachines); n != 1 {
+		return nil, nil, fmt.Errorf("state machines: wanted one, found %d", n)
 	}
 	return states, machines.StateMachines[0].StateMachineArn, nil
 }
@@ -132,7 +135,7 @@ var debounce = regexp.MustCompile(`"Seconds": *"{% *\$max\(\[([0-9]+),`)
 
 // Debounce returns how long a pass waits for the end of a burst of writes.
 func Debounce(ctx context.Context, config aws.Config) (time.Duration, error) {
-	states, machine, err := stateMachine(ctx, config)
+	states, machine, err := StateMachine(ctx, config)
 	if err != nil {
 		return 0, err
 	}
@@ -149,7 +152,7 @@ func Debounce(ctx context.Context, config aws.Config) (time.Duration, error) {
 
 // Running returns the number of running executions.
 func Running(ctx context.Context, config aws.Config) (int, error) {
-	states, machine, err := stateMachine(ctx, config)
+	states, machine, err := StateMachine(ctx, config)
 	if err != nil {
 		return 0, err
 	}
@@ -180,7 +183,7 @@ func Idle(ctx context.Context, config aws.Config) error { return Ended(ctx, conf
 // Ended waits until the passes have ended that serve so many events, which were made after a time: each event starts an
 // execution. So it waits until as many have begun, and then until none runs.
 func Ended(ctx context.Context, config aws.Config, since time.Time, events int) error {
-	states, machine, err := stateMachine(ctx, config)
+	states, machine, err := StateMachine(ctx, config)
 	if err != nil {
 		return err
 	}

@@ -79,6 +79,34 @@ func TestAThrottledCallIsTimed(t *testing.T) {
 	}
 }
 
+// machines answers as Step Functions does that has these state machines.
+type machines string
+
+func (m machines) Do(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"stateMachines":[` + string(m) + `]}`))}, nil
+}
+
+// The error says how many there are: there is no cause to quote.
+func TestThereIsOneStateMachine(t *testing.T) {
+	for found, want := range map[machines]string{
+		"":                        "state machines: wanted one, found 0",
+		`{"stateMachineArn":"a"}`: "",
+		`{"stateMachineArn":"a"},{"stateMachineArn":"b"}`: "state machines: wanted one, found 2",
+	} {
+		config := aws.Config{
+			Region: "us-east-1", BaseEndpoint: aws.String("http://aws"), HTTPClient: found,
+			Credentials: credentials.NewStaticCredentialsProvider("x", "x", ""),
+		}
+		got := ""
+		if _, _, err := StateMachine(t.Context(), config); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", found, got, want)
+		}
+	}
+}
+
 // states answers as Step Functions does of two executions: one runs from the first to the second second, the other one, whose
 // event arrived late, from the fourth to the sixth.
 type states struct{ begin time.Time }

@@ -1,4 +1,4 @@
-package plan
+package events
 
 import "testing"
 
@@ -6,7 +6,7 @@ func TestEffectSentences(t *testing.T) {
 	none, one, some, fewer := 0, 1, 7, 3
 	hash, two := []string{"NodePoolDrifted"}, []string{"AMIDrift", "RequirementsDrifted"}
 	const changed, allows = "pool a is changed: ", ", as its disruption budget allows"
-	for want, e := range map[string]Effect{
+	for want, e := range map[string]PoolEffect{
 		"pool a is created":                                        {Change: PoolCreated},
 		changed + "its nodes stay":                                 {Change: PoolChanged},
 		changed + "its 7 nodes stay":                               {Change: PoolChanged, Nodes: &some, Replaced: &none},
