@@ -231,7 +231,9 @@ func TestTheFieldsOfASchemaAreThoseOfItsType(t *testing.T) {
 		same(c.file, event["detail"].(map[string]any), c.detail)
 	}
 	same("pass", pass, Pass{})
-	for name, message := range map[string]any{"poolEffect": PoolEffect{}, "difference": Difference{}, "change": Change{}, "problem": Problem{}} {
+	for name, message := range map[string]any{
+		"poolEffect": PoolEffect{}, "difference": Difference{}, "change": Change{}, "problem": Problem{},
+	} {
 		same(name, definitions[name].(map[string]any), message)
 	}
 }

@@ -50,7 +50,9 @@ func (s stepper) serve(ctx context.Context, event statemachine.StepCall) (statem
 		return statemachine.StepAnswer{}, err
 	}
 	if progress.Wait > 0 {
-		answer := statemachine.StepAnswer{Step: event.Step.Name, Status: statemachine.Wait, WaitSeconds: int(math.Ceil(progress.Wait.Seconds())), Note: progress.Note}
+		answer := statemachine.StepAnswer{
+			Step: event.Step.Name, Status: statemachine.Wait, Note: progress.Note, WaitSeconds: int(math.Ceil(progress.Wait.Seconds())),
+		}
 		if lease.Requested > event.Generation && !event.Step.Uninterruptible {
 			answer.Status = statemachine.Superseded
 		}

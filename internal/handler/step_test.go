@@ -72,9 +72,11 @@ func TestAnswers(t *testing.T) {
 		{"done although the rack has been written to", outcome.Progress{}, "8", statemachine.StepAnswer{Status: "done"}, "f1"},
 		{"a later pass does the rest", outcome.Progress{Unfinished: true, Note: "builds run"}, "7",
 			statemachine.StepAnswer{Status: "done", Note: "builds run"}, ""},
-		{"not yet", outcome.Progress{Wait: 3 * time.Second, Note: "n"}, "7", statemachine.StepAnswer{Status: "wait", WaitSeconds: 3, Note: "n"}, ""},
+		{"not yet", outcome.Progress{Wait: 3 * time.Second, Note: "n"}, "7",
+			statemachine.StepAnswer{Status: "wait", WaitSeconds: 3, Note: "n"}, ""},
 		{"not yet, a moment", outcome.Progress{Wait: time.Millisecond}, "7", statemachine.StepAnswer{Status: "wait", WaitSeconds: 1}, ""},
-		{"a write during a wait", outcome.Progress{Wait: 3 * time.Second}, "8", statemachine.StepAnswer{Status: "superseded", WaitSeconds: 3}, ""},
+		{"a write during a wait", outcome.Progress{Wait: 3 * time.Second}, "8",
+			statemachine.StepAnswer{Status: "superseded", WaitSeconds: 3}, ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			_, s := begin(t, c.requested, always(c.progress, nil))

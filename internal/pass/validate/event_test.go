@@ -74,7 +74,8 @@ func TestAWrongRequestIsRefused(t *testing.T) {
 		s := begin(t, auth)
 		s.cloud.Forget()
 		answer, err := s.validate.Run(t.Context(), Event{
-			Rack: c.rack, Execution: "me", DryRun: true, Request: "r-1", Unknown: statemachine.UnknownEvent{DetailType: c.detailType, ID: "7", Detail: c.detail},
+			Rack: c.rack, Execution: "me", DryRun: true, Request: "r-1",
+			Unknown: statemachine.UnknownEvent{DetailType: c.detailType, ID: "7", Detail: c.detail},
 		})
 		s.must(err)
 		s.wants(answer, outcome.PassRejected, false, "")
