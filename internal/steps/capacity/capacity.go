@@ -97,7 +97,7 @@ func (r *run) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(lack.waiting) == 0 {
+	if lack.now.none() {
 		return r.forgetSizes(ctx)
 	}
 	return r.scale(ctx, lack)
@@ -114,60 +114,69 @@ func (r *run) hold(err error) error {
 		rejected.Problems[0].Message)
 }
 
-// lack returns which pods do not fit on the existing nodes, and which not even with the groups at their maximum. more
-// are pods that need capacity besides those of Karpenter's nodes; they are assigned first.
+// lack estimates what the pods of Karpenter's nodes lack on the existing nodes, and what with the groups at their
+// maximum. more are pods that need capacity besides them.
 func (r *run) lack(ctx context.Context, seen *survey, more []displacedPod) (*shortage, error) {
-	more = binPack(more, seen.targets)
-	lack := &shortage{rack: r.plan.Rack, cluster: r.plan.Cluster.Name, displaced: seen.displaced, free: seen.free()}
-	waiting := binPack(slices.Concat(more, seen.displaced), seen.targets)
-	if len(waiting) == 0 {
-		return lack, nil
+	pods, places := slices.Concat(more, seen.displaced), seen.places()
+	s := &shortage{rack: r.plan.Rack, cluster: r.plan.Cluster.Name, displaced: seen.displaced, more: more, free: seen.free(),
+		now: estimate(pods, places)}
+	if s.now.none() {
+		return s, nil
 	}
 	var err error
-	if lack.groups, err = r.groups(ctx, r.plan.Nodegroups.System, seen); err != nil {
+	if s.groups, err = r.groups(ctx, r.plan.Nodegroups.System, seen); err != nil {
 		return nil, err
 	}
-	if lack.builds, err = r.groups(ctx, r.plan.Nodegroups.Build, seen); err != nil {
+	if s.builds, err = r.groups(ctx, r.plan.Nodegroups.Build, seen); err != nil {
 		return nil, err
 	}
-	for _, g := range lack.builds {
+	for _, g := range s.builds {
 		if err := r.back(ctx, g); err != nil {
 			return nil, err
 		}
 	}
 	// Existing nodes of build groups were counted like any other. Sawhorse does not ask for further ones: a pod that
 	// only they admit, such as a build, waits for Cluster Autoscaler, as it did before Karpenter was on.
-	lack.waiting = slices.DeleteFunc(waiting, func(m displacedPod) bool {
-		return !slices.ContainsFunc(lack.groups, func(g *group) bool { return g.admits(m) }) &&
-			slices.ContainsFunc(lack.builds, func(g *group) bool { return g.size.Max > 0 && g.admits(m) })
+	pods = slices.DeleteFunc(pods, func(m displacedPod) bool {
+		return !slices.ContainsFunc(places, func(p place) bool { return p.takes(m) }) &&
+			!slices.ContainsFunc(s.groups, func(g *group) bool { return g.further.admits(m) }) &&
+			slices.ContainsFunc(s.builds, func(g *group) bool { return g.size.Max > 0 && g.further.admits(m) })
 	})
-	var arriving int
-	lack.left = grow(lack.waiting, slices.Concat(lack.groups, lack.builds),
-		func(g *group) int { return g.coming }, func(*group) *int { return &arriving })
-	lack.left = grow(lack.left, lack.groups,
-		func(g *group) int { return g.size.Max - g.size.Desired }, func(g *group) *int { return &g.added })
-	return lack, nil
+	for _, g := range s.groups {
+		places = append(places, g.further.times(0))
+	}
+	s.now = estimate(pods, places)
+	for _, g := range slices.Concat(s.groups, s.builds) {
+		places = append(places, g.further.times(g.coming))
+	}
+	s.left = estimate(pods, places)
+	for _, g := range s.groups {
+		g.added = max(0, min(g.further.nodesFor(s.left), g.size.Max-g.size.Desired))
+		places = append(places, g.further.times(g.added))
+		s.left = estimate(pods, places)
+	}
+	return s, nil
 }
 
 // scale asks EKS for the further nodes that the pods need, and waits for them.
 func (r *run) scale(ctx context.Context, lack *shortage) error {
-	if len(lack.left) > 0 && !r.onward {
+	if !lack.left.none() && !r.onward {
 		return r.hold(lack.refuse())
 	}
 	if err := r.raise(ctx, lack.groups); err != nil {
 		return err
 	}
 	switch {
-	case len(lack.left) > 0:
+	case !lack.left.none():
 		r.progress.Happened("karpenter_enabled",
 			"Karpenter's nodes are drained although %s. Pods without a place stay Pending until there is one: "+
-				"give the system node groups, or others, more nodes, or stop those pods.", lack.figures(true))
+				"give the system node groups, or others, more nodes, or stop those pods.", lack.figures())
 	case r.onward:
-		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. %d pod(s) wait for nodes that are starting; "+
-			"if they stay Pending, give the node groups more nodes, or stop those pods.", lack.figures(false), len(lack.waiting))
+		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. Nodes for the rest are starting; "+
+			"if pods stay Pending, give the node groups more nodes, or stop those pods.", lack.figures())
 	default:
-		return outcome.NotYet(poll, "%d pod(s) of Karpenter's nodes wait for further nodes; %s",
-			len(lack.waiting), waiting(slices.Concat(lack.groups, lack.builds)))
+		return outcome.NotYet(poll, "the pods of Karpenter's nodes wait for further nodes; %s",
+			waiting(slices.Concat(lack.groups, lack.builds)))
 	}
 	return r.forgetSizes(ctx)
 }

@@ -163,10 +163,10 @@ func TestANodeThatNeverJoins(t *testing.T) {
 func TestNotEvenAtTheMaximum(t *testing.T) {
 	s := begin(t)
 	s.karpenter("1500m", "1500m", "1500m", "1500m", "1500m", "1500m")
-	s.refused("the 6 pods on Karpenter's nodes request cpu 9, memory 6 GiB, 6 pod(s), and the other Ready nodes have cpu 4, "+
+	s.refused("by an estimate the 6 pods on Karpenter's nodes request cpu 9, memory 6 GiB, 6 pod(s), and the other Ready nodes have cpu 4, "+
 		"memory 16 GiB, 40 pod(s) free",
 		"node group system has 2 of at most 4 nodes and could add 2 with cpu 2, memory 8 GiB, 20 pod(s) each",
-		"2 pod(s) have no place then: shop/web-",
+		"room for cpu 1, 2 pod(s) is missing then (a node counts for as many pods as it could hold of the smallest)",
 		"Raise the maximum of node group system to 6 with `aws eks update-nodegroup-config --cluster-name demo --nodegroup-name system "+
 			"--scaling-config maxSize=6`",
 		`{"rack": "demo", "force": true} as Rack Reconcile Requested`)
@@ -178,9 +178,9 @@ func TestNotEvenAtTheMaximum(t *testing.T) {
 	if err != nil || !strings.Contains(changes, "from 2 to 4 nodes") || progress.Wait != 0 || len(s.checkpoints.Kept) > 0 {
 		t.Errorf("%s, %+v, %v", changes, progress, err)
 	}
-	s.warned(progress, "2 pod(s) have no place then")
+	s.warned(progress, "room for cpu 1, 2 pod(s) is missing then")
 	s.cloud.EKS.Groups["system"].Status = types.NodegroupStatusActive
-	s.passes("2 pod(s) have no place then")
+	s.passes("room for cpu 1, 2 pod(s) is missing then")
 
 	t.Log("once the drain has begun there is no way back")
 	s.plan.Force = false
@@ -195,7 +195,7 @@ func TestAGroupAtItsMaximumCouldAddNothing(t *testing.T) {
 	s := begin(t)
 	s.karpenter("1500m", "1500m", "1500m", "1500m", "1500m", "1500m")
 	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(1, 2, 2))
-	s.refused("node group system has 2 of at most 2 nodes; 4 pod(s) have no place then: ")
+	s.refused("node group system has 2 of at most 2 nodes; room for cpu 5, 4 pod(s) is missing then")
 }
 
 // With force the step does not wait for starting nodes either.
@@ -207,7 +207,7 @@ func TestForceWaitsForNothing(t *testing.T) {
 	if err != nil || !strings.Contains(changes, "from 2 to 3 nodes") || progress.Wait != 0 {
 		t.Fatalf("%s, %+v, %v", changes, progress, err)
 	}
-	s.warned(progress, "1 pod(s) wait for nodes that are starting")
+	s.warned(progress, "Nodes for the rest are starting")
 }
 
 func TestPodsThatNoOtherNodeTakes(t *testing.T) {
@@ -225,7 +225,7 @@ func TestPodsThatNoOtherNodeTakes(t *testing.T) {
 	})
 	s.refused("change nodeSelector, affinity or tolerations of, the pods that these keep off all other nodes: shop/picky (",
 		"add a node group with larger nodes for the pods that request more than a node of these groups has: shop/gpu (cpu 1, "+
-			"memory 0 GiB, nvidia.com/gpu 1)")
+			"nvidia.com/gpu 1)")
 }
 
 // A build waits for a build node, as it did before Karpenter was on. An existing build node counts as capacity.
