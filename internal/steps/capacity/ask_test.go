@@ -15,7 +15,7 @@ func TestAskingScalesNothing(t *testing.T) {
 	s.asked()
 	s.sized("1 2 4")
 	s.pod("one-too-many", "k-0", "1500m")
-	s.refused("by an estimate the 5 pods on Karpenter's nodes request cpu 7.5", "room for 1 pod(s) is missing then")
+	s.refused("by an estimate the 5 pods on Karpenter's nodes request cpu 7.5", "room for pods 1 is missing then")
 }
 
 // The estimate is of sums and of single pods. Whether pods fit together the scheduler decides, so what may fit is not
@@ -47,7 +47,7 @@ func TestWhatHasBegunIsNotRefused(t *testing.T) {
 	if _, _, err := s.part("fit"); err != nil || len(s.cloud.Writes()) > 0 {
 		t.Errorf("%v, writes %v", err, s.cloud.Writes())
 	}
-	s.held("waits because of a change since turning off began (write karpenter_enabled=true to go back)", "room for 1 pod(s) is missing then",
+	s.held("waits because of a change since turning off began (write karpenter_enabled=true to go back)", "room for pods 1 is missing then",
 		"Raise the maximum of node group system to 5")
 	s.pool("theirs", "")
 	s.held("NodePools that Sawhorse did not make: theirs")
@@ -104,7 +104,7 @@ func TestBuildGroupsThatComeBack(t *testing.T) {
 	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(1, 2, 2))
 	s.karpenter("1500m", "1500m")
 	s.pod("worker", "k-0", "1500m", object{"tolerations": []any{object{"key": "dedicated", "value": "build", "effect": "NoSchedule"}}})
-	s.refused("room for cpu 0.5, 1 pod(s) is missing then")
+	s.refused("room for cpu 0.5, pods 1 is missing then")
 	s.baselines.Kept[outcome.BaselineSize("build")] = `{"minSize":1,"maxSize":3,"desiredSize":1}`
 	s.asked()
 	t.Log("the part that makes room waits for them")
@@ -113,5 +113,5 @@ func TestBuildGroupsThatComeBack(t *testing.T) {
 		t.Errorf("%s, %+v, %v", changes, progress, err)
 	}
 	s.plan.Nodegroups.BuildMin = new(0)
-	s.refused("room for cpu 0.5, 1 pod(s) is missing then")
+	s.refused("room for cpu 0.5, pods 1 is missing then")
 }

@@ -26,14 +26,9 @@ type EKS interface {
 	UpdateNodegroupConfig(context.Context, *eks.UpdateNodegroupConfigInput, ...func(*eks.Options)) (*eks.UpdateNodegroupConfigOutput, error)
 }
 
-const (
-	// poll is how long to wait before the next look at starting nodes. patience is how long to wait if the operator has
-	// to act first.
-	poll, patience = 5 * time.Second, 30 * time.Second
-	// sizesKey names the record of the groups' sizes before they were scaled up. It exists until there is enough
-	// capacity.
-	sizesKey = "room"
-)
+// poll is how long to wait before the next look at starting nodes. patience is how long to wait if the operator has to
+// act first.
+const poll, patience = 5 * time.Second, 30 * time.Second
 
 // Step checks and provides the capacity.
 type Step struct {
@@ -41,7 +36,6 @@ type Step struct {
 	Connect     k8s.Connector
 	Baselines   outcome.Recorder
 	Checkpoints outcome.Recorder
-	Now         func() time.Time
 }
 
 // Run runs one part of the step: fit, which checks for capacity, or capacity, which provides it.
@@ -79,7 +73,7 @@ func (r *run) make(ctx context.Context) error {
 		return err
 	}
 	if len(leaving)+len(unmanaged) == 0 {
-		return r.forgetSizes(ctx)
+		return nil
 	}
 	if r.onward = r.plan.Force; !r.onward {
 		if _, r.onward, err = r.Checkpoints.Get(ctx, r.plan.Rack, outcome.CheckpointRemoval); err != nil {
@@ -98,7 +92,7 @@ func (r *run) make(ctx context.Context) error {
 		return err
 	}
 	if lack.now.none() {
-		return r.forgetSizes(ctx)
+		return nil
 	}
 	return r.scale(ctx, lack)
 }
@@ -143,16 +137,16 @@ func (r *run) lack(ctx context.Context, seen *survey, more []displacedPod) (*sho
 			slices.ContainsFunc(s.builds, func(g *group) bool { return g.size.Max > 0 && g.further.admits(m) })
 	})
 	for _, g := range s.groups {
-		places = append(places, g.further.times(0))
+		places = append(places, g.further)
 	}
 	s.now = estimate(pods, places)
 	for _, g := range slices.Concat(s.groups, s.builds) {
-		places = append(places, g.further.times(g.coming))
+		places = append(places, g.more(g.coming))
 	}
 	s.left = estimate(pods, places)
 	for _, g := range s.groups {
 		g.added = max(0, min(g.further.nodesFor(s.left), g.size.Max-g.size.Desired))
-		places = append(places, g.further.times(g.added))
+		places = append(places, g.more(g.added))
 		s.left = estimate(pods, places)
 	}
 	return s, nil
@@ -178,7 +172,7 @@ func (r *run) scale(ctx context.Context, lack *shortage) error {
 		return outcome.NotYet(poll, "the pods of Karpenter's nodes wait for further nodes; %s",
 			waiting(slices.Concat(lack.groups, lack.builds)))
 	}
-	return r.forgetSizes(ctx)
+	return nil
 }
 
 func waiting(groups []*group) string {
@@ -192,22 +186,8 @@ func waiting(groups []*group) string {
 		"and Rack Reconcile Requested with \"force\": true goes on without"
 }
 
-// raise asks EKS for the further nodes. It first records the groups' sizes.
+// raise asks EKS for the further nodes.
 func (r *run) raise(ctx context.Context, groups []*group) error {
-	sizes := map[string]plan.Scaling{}
-	more := false
-	for _, g := range groups {
-		sizes[g.name] = g.size
-		more = more || g.added > 0
-	}
-	if !more {
-		return nil
-	}
-	if !r.onward { // otherwise this call is the last one
-		if err := outcome.Record(ctx, r.Checkpoints.Keep, r.plan.Rack, sizesKey, sizes); err != nil {
-			return err
-		}
-	}
 	for _, g := range groups {
 		if g.added == 0 {
 			continue
@@ -227,14 +207,4 @@ func (r *run) raise(ctx context.Context, groups []*group) error {
 			"it keeps that size, and Cluster Autoscaler takes idle nodes away later", g.size.Desired, to), "node group %s", g.name)
 	}
 	return nil
-}
-
-// forgetSizes deletes the record of the sizes, if there is one.
-func (r *run) forgetSizes(ctx context.Context) error {
-	kept, ok, err := r.Checkpoints.Get(ctx, r.plan.Rack, sizesKey)
-	if err != nil || !ok {
-		return err
-	}
-	r.progress.Note = "the sizes of the system node groups were " + string(kept)
-	return r.Checkpoints.Forget(ctx, r.plan.Rack, sizesKey)
 }

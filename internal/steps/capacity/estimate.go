@@ -44,9 +44,6 @@ type place struct {
 	count int
 }
 
-// times returns the place with another number of nodes.
-func (p place) times(count int) place { p.count = count; return p }
-
 // admits reports whether a pod's nodeSelector and required node affinity match a node of the place, and whether the pod
 // tolerates its taints.
 func (p place) admits(m displacedPod) bool {
@@ -71,15 +68,20 @@ func (p place) takes(m displacedPod) bool {
 	return p.admits(m)
 }
 
-// room returns what one node of the place adds to the sums. It holds no more pods than it could of the smallest.
-func (p place) room(smallest corev1.ResourceList) corev1.ResourceList {
-	room := p.free.DeepCopy()
-	for name, least := range smallest {
-		free, pods := room[name], room[corev1.ResourcePods]
-		if most := max(0, free.MilliValue()/least.MilliValue()); most < pods.Value() {
-			room[corev1.ResourcePods] = *resource.NewQuantity(most, resource.DecimalSI)
+// room returns what one node of the place adds to the sums for these pods. It counts for no more of them than it could
+// hold of the smallest.
+func (p place) room(pods []displacedPod) corev1.ResourceList {
+	room, most := p.free.DeepCopy(), p.free.Pods().Value()
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		least := pods[0].requests.Name(name, resource.DecimalSI).MilliValue()
+		for _, m := range pods {
+			least = min(least, m.requests.Name(name, resource.DecimalSI).MilliValue())
+		}
+		if least > 0 {
+			most = min(most, p.free.Name(name, resource.DecimalSI).MilliValue()/least)
 		}
 	}
+	room[corev1.ResourcePods] = *resource.NewQuantity(max(0, most), resource.DecimalSI)
 	return room
 }
 
@@ -110,10 +112,9 @@ func estimate(pods []displacedPod, places []place) lack {
 		}
 	}
 	l.amounts = requested(l.counted)
-	least := smallest(l.counted)
 	for _, p := range places {
 		if slices.ContainsFunc(l.counted, p.takes) {
-			for room := p.room(least); p.count > 0; p.count-- {
+			for room := p.room(l.counted); p.count > 0; p.count-- {
 				subtract(l.amounts, room)
 			}
 		}
@@ -131,29 +132,13 @@ func (p place) nodesFor(l lack) int {
 	if slices.ContainsFunc(l.misfits, p.takes) {
 		nodes = 1
 	}
-	room := p.room(smallest(l.counted))
+	room := p.room(l.counted)
 	for name, short := range l.amounts {
 		if each := room[name]; each.MilliValue() > 0 {
 			nodes = max(nodes, (short.MilliValue()+each.MilliValue()-1)/each.MilliValue())
 		}
 	}
 	return int(nodes)
-}
-
-// smallest returns the smallest request of each resource that all pods request.
-func smallest(pods []displacedPod) corev1.ResourceList {
-	least := corev1.ResourceList{}
-	for i := range pods {
-		for name, request := range pods[i].requests {
-			if before := least[name]; i == 0 || request.Cmp(before) < 0 {
-				least[name] = request
-			}
-		}
-	}
-	maps.DeleteFunc(least, func(name corev1.ResourceName, q resource.Quantity) bool {
-		return q.MilliValue() <= 0 || slices.ContainsFunc(pods, func(m displacedPod) bool { _, ok := m.requests[name]; return !ok })
-	})
-	return least
 }
 
 // requested returns the sum of the pods' requests.

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -18,19 +17,22 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// joining is how long a node that is not Ready counts as starting.
-const joining = 10 * time.Minute
-
 // group is a managed node group, with the nodes that it could add.
 type group struct {
 	name string
 	size plan.Scaling
-	// further stands for a further node of the group. known reports whether its size is that of a real node.
+	// further stands for a further node of the group. Nothing is free there if its size is unknown.
 	further place
-	known   bool
 	// coming counts the nodes that EKS was asked for and that are not Ready. ready counts those that take pods. added
 	// counts the further nodes that the pods need, up to the group's maximum.
 	coming, ready, added int
+}
+
+// more returns further nodes of the group.
+func (g *group) more(count int) place {
+	p := g.further
+	p.count = count
+	return p
 }
 
 // groups describes node groups. It leaves out those that were deleted since the plan was made.
@@ -54,26 +56,24 @@ func (r *run) group(live *types.Nodegroup, seen *survey) *group {
 	if c := live.ScalingConfig; c != nil {
 		g.size = plan.Scaling{Min: int(aws.ToInt32(c.MinSize)), Max: int(aws.ToInt32(c.MaxSize)), Desired: int(aws.ToInt32(c.DesiredSize))}
 	}
-	missing := g.size.Desired
+	g.coming = g.size.Desired
 	for _, node := range seen.nodes {
 		if node.Labels[ownership.LabelNodeGroup] != g.name || node.DeletionTimestamp != nil {
 			continue
 		}
-		missing--
-		switch {
-		case ready(node) && !node.Spec.Unschedulable:
-			g.ready++
-		case !ready(node) && r.Now().Sub(node.CreationTimestamp.Time) < joining:
-			g.coming++
+		if ready(node) {
+			g.coming--
+			if !node.Spec.Unschedulable {
+				g.ready++
+			}
 		}
 		g.further.nodes = append(g.further.nodes, sample(live, node.Labels))
 		g.further.free = larger(g.further.free, seen.further(node))
 	}
-	g.coming += max(0, missing)
+	g.coming = max(0, g.coming)
 	if len(g.further.nodes) == 0 {
 		g.further = guess(live, seen)
 	}
-	g.known = len(g.further.free) > 0
 	return g
 }
 

@@ -37,28 +37,29 @@ func (s *shortage) refuse() error {
 
 // figures says what the pods request, what is free, what the groups could add, and what is missing then.
 func (s *shortage) figures() string {
+	pods := slices.Concat(s.displaced, s.more)
+	print := func(list corev1.ResourceList) string { return amounts(list, requested(pods)) }
 	said := fmt.Sprintf("by an estimate the %d pods on Karpenter's nodes", len(s.displaced))
 	if len(s.more) > 0 {
 		said += fmt.Sprintf(" and %d of Cluster Autoscaler", len(s.more))
 	}
-	said += fmt.Sprintf(" request %s, and the other Ready nodes have %s free",
-		amounts(requested(slices.Concat(s.displaced, s.more))), amounts(s.free))
+	said += fmt.Sprintf(" request %s, and the other Ready nodes have %s free", print(requested(pods)), print(s.free))
 	for _, g := range s.groups {
 		said += fmt.Sprintf("; node group %s has %d of at most %d nodes", g.name, g.size.Desired, g.size.Max)
-		if g.known && g.size.Max > g.size.Desired {
-			said += fmt.Sprintf(" and could add %d with %s each", g.size.Max-g.size.Desired, amounts(g.further.free))
+		if g.size.Max > g.size.Desired && len(g.further.free) > 0 {
+			said += fmt.Sprintf(" and could add %d with %s each", g.size.Max-g.size.Desired, print(g.further.free))
 		}
 	}
-	if pods := s.left.misfits; len(pods) > 0 {
-		said += fmt.Sprintf("; %d pod(s) have no place then: %s", len(pods), some(pods))
+	if misfits := s.left.misfits; len(misfits) > 0 {
+		said += fmt.Sprintf("; %d pod(s) have no place then: %s", len(misfits), some(misfits))
 	}
 	if short := s.left.amounts; len(short) > 0 {
-		said += fmt.Sprintf("; room for %s is missing then (a node counts for as many pods as it could hold of the smallest)", amounts(short))
+		said += "; room for " + print(short) + " is missing then (a node counts for as many pods as it could hold of the smallest)"
 	}
 	return said
 }
 
-// remedy says what to do about pods that do not fit with all groups at their maximum.
+// remedy says what to do about what is missing with all groups at their maximum.
 func (s *shortage) remedy() string {
 	var all []string
 	for _, g := range s.groups {
@@ -71,29 +72,19 @@ func (s *shortage) remedy() string {
 		}
 	}
 	for _, g := range s.groups {
-		if !g.known {
+		if len(g.further.free) == 0 {
 			all = append(all, fmt.Sprintf("scale node group %s to 1 node: it has none, and how much one holds is unknown", g.name))
 		}
 	}
-	var kept, large []displacedPod
+	var others []displacedPod
 	for _, m := range s.left.misfits {
-		switch {
-		case slices.ContainsFunc(s.groups, func(g *group) bool { return g.further.takes(m) }):
-		case slices.ContainsFunc(s.groups, func(g *group) bool { return g.further.admits(m) }):
-			large = append(large, m)
-		default:
-			kept = append(kept, m)
+		if !slices.ContainsFunc(s.groups, func(g *group) bool { return g.further.takes(m) }) {
+			others = append(others, m)
 		}
 	}
-	if len(kept) > 0 {
-		all = append(all,
-			"delete, or change nodeSelector, affinity or tolerations of, the pods that these keep off all other nodes: "+some(kept))
-	}
-	if len(large) > 0 {
-		all = append(all, "add a node group with larger nodes for the pods that request more than a node of these groups has: "+some(large))
-	}
-	if len(all) == 0 {
-		all = append(all, "add a node group")
+	if len(others) > 0 || len(all) == 0 {
+		all = append(all, "add a node group with the labels, the taints and the size that the pods need, or delete or change the pods: "+
+			"their nodeSelector, affinity, tolerations and requests keep them off the nodes of these groups "+some(others))
 	}
 	said := strings.Join(all, "; ")
 	return strings.ToUpper(said[:1]) + said[1:]
@@ -106,7 +97,7 @@ func some(pods []displacedPod) string {
 	for _, m := range pods[:min(len(pods), most)] {
 		requests := m.requests.DeepCopy()
 		delete(requests, corev1.ResourcePods)
-		all = append(all, m.name+" ("+amounts(requests)+")")
+		all = append(all, m.name+" ("+amounts(requests, requests)+")")
 	}
 	if len(pods) > most {
 		all = append(all, "…")
@@ -114,32 +105,19 @@ func some(pods []displacedPod) string {
 	return strings.Join(all, ", ")
 }
 
-// amounts prints resources as "cpu 1.5, memory 2 GiB, nvidia.com/gpu 1". The number of pods comes last; ephemeral
-// storage is left out unless there is nothing else, zero values always.
-func amounts(list corev1.ResourceList) string {
+// amounts prints those resources of a list that are wanted, as "cpu 1.5, memory 2 GiB, pods 3". Zero values are left out.
+func amounts(list, wanted corev1.ResourceList) string {
 	const gib = 1 << 30
-	of := func(name corev1.ResourceName) float64 { q := list[name]; return q.AsApproximateFloat64() }
 	var all []string
-	if _, ok := list[corev1.ResourceCPU]; ok {
-		all = append(all, "cpu "+round(of(corev1.ResourceCPU)))
-	}
-	if _, ok := list[corev1.ResourceMemory]; ok {
-		all = append(all, "memory "+round(of(corev1.ResourceMemory)/gib)+" GiB")
-	}
-	for _, name := range slices.Sorted(maps.Keys(list)) {
-		switch name {
-		case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage:
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		quantity := list[name]
+		switch amount := quantity.AsApproximateFloat64(); {
+		case amount == 0:
+		case name == corev1.ResourceMemory || name == corev1.ResourceEphemeralStorage:
+			all = append(all, fmt.Sprintf("%s %s GiB", name, round(amount/gib)))
 		default:
-			if of(name) != 0 && strings.Contains(string(name), "/") {
-				all = append(all, string(name)+" "+round(of(name)))
-			}
+			all = append(all, fmt.Sprintf("%s %s", name, round(amount)))
 		}
-	}
-	if storage := of(corev1.ResourceEphemeralStorage); len(all) == 0 && storage > 0 {
-		all = append(all, "ephemeral storage "+round(storage/gib)+" GiB")
-	}
-	if pods, ok := list[corev1.ResourcePods]; ok {
-		all = append(all, fmt.Sprintf("%d pod(s)", pods.Value()))
 	}
 	return strings.Join(all, ", ")
 }
