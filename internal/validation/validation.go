@@ -72,7 +72,6 @@ func Validate(parsed params.Result, facts plan.Facts, before InForce) (Result, e
 		parsed.Advise(compiled.Exceeded(facts.Pools)...)
 	}
 	parsed.Advise(compiled.Advice()...)
-	parsed.Advise(compiled.Overridden(parsed.Effective)...)
 	if len(parsed.Problems) == 0 {
 		parsed.Advise(compiled.Unused()...)
 		parsed.Advise(compiled.Surprises()...)
