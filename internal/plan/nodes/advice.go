@@ -24,7 +24,6 @@ func (c Compiled) Advice() []params.Problem {
 		case d.idle:
 		case d.kind == "NodePool":
 			a.types(d)
-			a.counted(d)
 			a.budgets(d)
 			a.limits(d)
 			a.taints(d)
@@ -44,7 +43,6 @@ func (c Compiled) Surprises() []params.Problem {
 		case d.kind == "NodePool":
 			a.lost(d)
 			a.reservations(d)
-			a.own(d)
 			a.placed(d, c.zones)
 		default:
 			a.images(d)

@@ -21,10 +21,7 @@ const (
 	keyCapacity   = "karpenter.sh/capacity-type"
 	keyOS         = "kubernetes.io/os"
 	keyTenancy    = "karpenter.k8s.aws/instance-tenancy"
-	keyCPU        = "karpenter.k8s.aws/instance-cpu"
-	keyMemory     = "karpenter.k8s.aws/instance-memory"
 	keyZone       = "topology.kubernetes.io/zone"
-	keyZoneID     = "topology.k8s.aws/zone-id"
 )
 
 type requirement struct {
