@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -141,6 +142,12 @@ func RolloutOf(object *unstructured.Unstructured) (Rollout, error) {
 func AsDeployment(object *unstructured.Unstructured) (*appsv1.Deployment, error) {
 	return as[appsv1.Deployment](object)
 }
+
+// AsPod returns a typed copy of a pod.
+func AsPod(object *unstructured.Unstructured) (*corev1.Pod, error) { return as[corev1.Pod](object) }
+
+// AsNode returns a typed copy of a node.
+func AsNode(object *unstructured.Unstructured) (*corev1.Node, error) { return as[corev1.Node](object) }
 
 // as returns a typed copy of an object that was read.
 func as[T any](object *unstructured.Unstructured) (*T, error) {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Each of these functions checks a value of the controller's chart beyond its kind, which depends on the version. They
@@ -81,23 +79,6 @@ func only(at string, value any, allowed ...string) (flaws []flaw) {
 // resources leaves out claims: devices of other pods.
 func resources(at string, value any) []flaw { return only(at, value, "limits", "requests") }
 
-func pullSecrets(at string, value any) (flaws []flaw) {
-	for i, fields := range entries(value) {
-		if name, _ := fields["name"].(string); name == "" {
-			at := fmt.Sprintf("%s[%d]", at, i)
-			flaws = append(flaws, flaw{at, fmt.Sprintf("names no Secret; write, for example, %s", `{"name":"registry"}`)})
-		}
-	}
-	return flaws
-}
-
-func port(at string, value any) []flaw {
-	if number, is := value.(int64); !is || number >= 1 && number <= 65535 {
-		return nil
-	}
-	return []flaw{{at, fmt.Sprintf("is %s; allowed is a port from 1 to 65535; write, for example, 8080", Shown(value))}}
-}
-
 // timeSpan reads a text as Karpenter does.
 func timeSpan(at string, value any) []flaw {
 	text, is := value.(string)
@@ -116,28 +97,10 @@ func digits(at string, value any) []flaw {
 	return []flaw{{at, fmt.Sprintf("is %s; allowed is a whole number in quotes; write, for example, %q", Shown(value), "1")}}
 }
 
-func priorityClass(at string, value any) []flaw {
-	text, is := value.(string)
-	if !is || len(validation.IsDNS1123Subdomain(text)) == 0 {
-		return nil
-	}
-	return []flaw{{at, fmt.Sprintf("is %s; allowed is the name of a PriorityClass; write, for example, %q", Shown(value),
-		"system-cluster-critical")}}
-}
-
-// affinity refuses what the chart cannot render, and anti-affinities to others' pods: the scheduler would keep those away
-// from the controller's nodes, or from its whole zone.
+// affinity refuses anti-affinities to others' pods: the scheduler would keep those away from the controller's nodes, or
+// from its whole zone.
 func affinity(at string, value any) (flaws []flaw) {
 	fields, _ := value.(map[string]any)
-	for _, kind := range []string{"podAffinity", "podAntiAffinity"} {
-		terms, _ := fields[kind].(map[string]any)
-		for i, weighted := range entries(terms["preferredDuringSchedulingIgnoredDuringExecution"]) {
-			if _, is := weighted["podAffinityTerm"].(map[string]any); !is {
-				at := fmt.Sprintf("%s.%s.preferredDuringSchedulingIgnoredDuringExecution[%d]", at, kind, i)
-				flaws = append(flaws, flaw{at, "has no podAffinityTerm; write one, or leave it out"})
-			}
-		}
-	}
 	const required = "requiredDuringSchedulingIgnoredDuringExecution"
 	apart, _ := fields["podAntiAffinity"].(map[string]any)
 	for i, term := range entries(apart[required]) {

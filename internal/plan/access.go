@@ -28,6 +28,7 @@ var rights = map[string][]Right{
 		// drain windows, and claims that Karpenter does not terminate in time
 		right("karpenter.sh", "nodeclaims", "list", "patch", "delete"),
 		right("", "nodes", "list", "patch", "delete"), // nodes of terminated instances
+		right("", "pods", "list"),                     // which of those that were drained have no node
 	},
 	// Neither right can be limited to names: Cluster Autoscaler is found by its image, in any namespace and under any
 	// name, and a parameter names the system Deployments.

@@ -82,10 +82,6 @@ func (b *builder) controller() {
 	if b.config.Enabled && b.config.NVIDIADevicePlugin {
 		b.plan.Controller.DevicePlugin = devicePlugin(rack)
 	}
-	if b.config.NVIDIADevicePlugin && !b.config.Enabled {
-		b.warn("nvidia_device_plugin_enable", "nvidia_device_plugin_enable is true, but does nothing until karpenter_enabled is true; "+
-			"if Karpenter stays off, write false")
-	}
 }
 
 // crds renders the release of the CRDs. The CRDs, and with them every NodePool, are kept when the release is

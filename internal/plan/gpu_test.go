@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -68,19 +67,11 @@ func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
 	return t.Operator == corev1.TolerationOpExists && (t.Key == "" || t.Key == taint.Key) && (t.Effect == "" || t.Effect == taint.Effect)
 }
 
-// The DaemonSet is absent if the rack does not ask for it, or has Karpenter off. A rack that asks in vain is told.
+// The DaemonSet is absent if the rack does not ask for it, or has Karpenter off.
 func TestNoDevicePlugin(t *testing.T) {
-	for _, c := range []struct {
-		written texts
-		warning string
-	}{
-		{on, ""},
-		{texts{"karpenter_auth_mode": "true", "nvidia_device_plugin_enable": "true"}, "does nothing until karpenter_enabled is true"},
-	} {
-		got := build(t, c.written, facts())
-		warning := about(got.Warnings, "nvidia_device_plugin_enable")
-		if got.Plan.Controller.DevicePlugin != nil || (warning == "") != (c.warning == "") || !strings.Contains(warning, c.warning) {
-			t.Errorf("%v: %v, warnings %q", c.written, got.Plan.Controller.DevicePlugin, warning)
+	for _, written := range []texts{on, {"karpenter_auth_mode": "true", "nvidia_device_plugin_enable": "true"}} {
+		if got := build(t, written, facts()); got.Plan.Controller.DevicePlugin != nil {
+			t.Errorf("%v: %v", written, got.Plan.Controller.DevicePlugin)
 		}
 	}
 }

@@ -79,7 +79,6 @@ func Validate(in Input) Result {
 		parsed.Advise(d.compiled.Exceeded(in.Facts.Pools)...)
 	}
 	parsed.Advise(d.compiled.Advice()...)
-	parsed.Advise(d.compiled.Overridden(parsed.Effective)...)
 	if len(parsed.Problems) == 0 {
 		parsed.Advise(d.compiled.Unused()...)
 		parsed.Advise(d.compiled.Surprises()...)

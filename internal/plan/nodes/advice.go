@@ -2,16 +2,11 @@ package nodes
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
-	ec2 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/sets"
-	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -29,10 +24,8 @@ func (c Compiled) Advice() []params.Problem {
 		case d.idle:
 		case d.kind == "NodePool":
 			a.types(d)
-			a.counted(d)
 			a.budgets(d)
 			a.limits(d)
-			a.resources(d)
 			a.taints(d)
 		default:
 			a.nodes(d)
@@ -50,12 +43,10 @@ func (c Compiled) Surprises() []params.Problem {
 		case d.kind == "NodePool":
 			a.lost(d)
 			a.reservations(d)
-			a.own(d)
 			a.placed(d, c.zones)
 		default:
 			a.images(d)
 			a.disks(d)
-			a.reserved(d)
 		}
 	}
 	return a
@@ -87,35 +78,6 @@ func (c Compiled) Exceeded(running map[string]plan.PoolFacts) []params.Problem {
 	return a
 }
 
-// Overridden returns warnings about parameters that are set but have no effect, because karpenter_config replaces every
-// value that they set.
-func (c Compiled) Overridden(set map[string]string) []params.Problem {
-	used := map[string]bool{"tags": true} // also set on everything else that Sawhorse creates
-	by := map[string]origin{}
-	for _, d := range c.drafts {
-		maps.Copy(by, d.overridden)
-		for _, from := range d.origins {
-			used[from.parameter] = used[from.parameter] || !d.idle
-		}
-	}
-	var a findings
-	for parameter, in := range by {
-		if _, is := set[parameter]; is && !used[parameter] && !c.config.HasRefused(parameter) {
-			a.warn(origin{parameter: parameter}, "%s has no effect, because %s has %s in its place; write it there, or unset the parameter",
-				parameter, params.ParamOverride, in.path)
-		}
-	}
-	for _, d := range c.drafts {
-		for _, r := range d.reset {
-			if _, is := set[r.parameter]; is && used[r.parameter] && !d.idle && !c.config.HasRefused(r.parameter) {
-				a.warn(origin{parameter: r.parameter}, "%s has %s=%s, and %s of %s sets it to %s for nodes of NodePool %s; write it in one place",
-					r.parameter, r.key, r.was, r.by.path, params.ParamOverride, r.is, d.name)
-			}
-		}
-	}
-	return a
-}
-
 func (a *findings) budgets(d *draft) {
 	for i, budget := range objects(inner(d.spec(), "disruption")["budgets"]) {
 		nodes, _ := budget["nodes"].(string)
@@ -136,28 +98,6 @@ func (a *findings) limits(d *draft) {
 			a.warn(from, "NodePool %s has no limit of %s, because %s takes the place of every limit; write %s there too",
 				d.name, resource, from.path, resource)
 		}
-	}
-}
-
-// knownResources are the names that a limit may have, beside those of device plugins.
-var knownResources = sync.OnceValue(func() []string {
-	all := sets.New("nodes")
-	for name := range karpenter.WellKnownResources.Union(ec2.WellKnownResources) {
-		all.Insert(string(name))
-	}
-	return sets.List(all)
-})
-
-// resources adds warnings about limits of resources that no node has.
-func (a *findings) resources(d *draft) {
-	known := knownResources()
-	for _, name := range slices.Sorted(maps.Keys(inner(d.spec(), "limits"))) {
-		if slices.Contains(known, name) || strings.Contains(name, "/") {
-			continue // a resource of the user's own device plugin
-		}
-		from := d.blame("limits", name)
-		a.warn(from, "%s limits nothing: Karpenter's nodes have no resource %s; %s", from.path, name,
-			params.DidYouMean(name, known, "leave it out"))
 	}
 }
 
@@ -209,12 +149,5 @@ func (a *findings) nodes(d *draft) {
 	if hops, _ := inner(d.spec(), "metadataOptions")["httpPutResponseHopLimit"].(int64); hops > 1 {
 		a.warn(d.blame("metadataOptions", "httpPutResponseHopLimit"),
 			"a hop limit of %d lets every pod reach the node's credentials; 1 keeps them to the node", hops)
-	}
-	a.evaluated(d)
-	devices := d.blame("blockDeviceMappings")
-	if bootFamily(d.spec()) == familyCustom && devices.parameter != params.ParamOverride {
-		from := d.blame("amiFamily")
-		a.warn(from, "%s is Custom, and Karpenter does not know such an AMI's devices: the pool's disk is /dev/xvda; write "+
-			"ec2NodeClass.blockDeviceMappings too where the AMI boots from another device, which keeps the AMI's size otherwise", from.path)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -38,19 +37,4 @@ func (d *draft) boot() (found findings) {
 		}
 	}
 	return found
-}
-
-// reserved adds a warning if very many CPUs are reserved for a node's own processes, because millicores may be meant.
-func (a *findings) reserved(d *draft) {
-	const many = 16
-	for _, list := range []string{"systemReserved", "kubeReserved"} {
-		text, is := inner(d.spec(), "kubelet", list)["cpu"].(string)
-		if !is || !readableQuantity(text) {
-			continue
-		}
-		if cpu := resource.MustParse(text); cpu.Value() > many {
-			a.warn(d.blame("kubelet", list, "cpu"), "kubelet.%s.cpu reserves %s vCPUs of every node for its own processes; "+
-				"write, for example, 100m for a tenth of one", list, text)
-		}
-	}
 }

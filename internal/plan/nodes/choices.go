@@ -27,10 +27,7 @@ const (
 	keyCapacity   = "karpenter.sh/capacity-type"
 	keyOS         = "kubernetes.io/os"
 	keyTenancy    = "karpenter.k8s.aws/instance-tenancy"
-	keyCPU        = "karpenter.k8s.aws/instance-cpu"
-	keyMemory     = "karpenter.k8s.aws/instance-memory"
 	keyZone       = "topology.kubernetes.io/zone"
-	keyZoneID     = "topology.k8s.aws/zone-id"
 )
 
 // requirement is a requirement of a NodePool, or a label of its nodes, which is a requirement too to Karpenter.

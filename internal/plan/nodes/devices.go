@@ -60,6 +60,6 @@ func provisionedIOPS(volumeType string, gib int) int64 {
 	if volumeType != "io1" && volumeType != "io2" {
 		return 0
 	}
-	limits := volumeTypes["io1"]
-	return max(limits.leastIOPS, min(baseIOPS, limits.perGiB*int64(gib)))
+	limits := provisioned["io1"]
+	return max(limits.least, min(baseIOPS, limits.perGiB*int64(gib)))
 }

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 
@@ -20,13 +21,10 @@ type draft struct {
 	api     *api
 	object  plan.Object
 	origins map[string]origin
-	// overridden maps parameters that karpenter_config replaces to the path in karpenter_config that replaces them.
-	overridden map[string]origin
 	// fallback is the origin of parts that have no other origin.
 	fallback origin
-	// replaced are the requirements that karpenter_config replaces. reset are the labels that it sets to another value.
+	// replaced are the requirements that karpenter_config replaces.
 	replaced []requirement
-	reset    []reset
 	// class is the EC2NodeClass of a NodePool.
 	class *draft
 	// demanded is the result of demands, which several checks of a finished NodePool use.
@@ -53,7 +51,7 @@ func place(path []string) string {
 func (p pool) newDraft(apiVersion, kind, rack string) *draft {
 	name, fallback := p.Name, p.from("name")
 	return &draft{
-		kind: kind, name: name, api: p.api, fallback: fallback, origins: make(map[string]origin, 28), overridden: map[string]origin{},
+		kind: kind, name: name, api: p.api, fallback: fallback, origins: make(map[string]origin, 28),
 		object: plan.Object{
 			"apiVersion": apiVersion, "kind": kind,
 			"metadata": map[string]any{"name": name, "labels": map[string]any{ownership.TagRack: rack}},
@@ -175,27 +173,6 @@ func next(text string, fields map[string]any) (part, rest string) {
 // override sets a value of karpenter_config at a path below spec and replaces everything there.
 func (d *draft) override(by origin, value any, path ...string) {
 	whole := place(path)
-	for at, from := range d.origins {
-		if at == whole || strings.HasPrefix(at, whole+"\x00") {
-			d.overridden[from.parameter] = by
-			d.noteReset(from, by, value, path)
-			delete(d.origins, at)
-		}
-	}
+	maps.DeleteFunc(d.origins, func(at string, _ origin) bool { return at == whole || strings.HasPrefix(at, whole+"\x00") })
 	d.set(by, value, path...)
-}
-
-// reset is a label of a parameter that karpenter_config sets to another value.
-type reset struct {
-	parameter, key, was, is string
-	by                      origin
-}
-
-func (d *draft) noteReset(from, by origin, value any, path []string) {
-	at, last := d.parent(path)
-	was, before := at[last].(string)
-	is, after := value.(string)
-	if before && after && was != is && len(path) > 1 && path[len(path)-2] == "labels" {
-		d.reset = append(d.reset, reset{from.parameter, last, was, is, by})
-	}
 }

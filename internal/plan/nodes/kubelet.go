@@ -198,27 +198,3 @@ func evaluates(config params.Config) bool {
 	gates := inner(config.ControllerValues, "settings", "awsFeatureGates")
 	return fmt.Sprint(gates["nodeClassCEL"]) == "true"
 }
-
-// evaluated adds warnings about expressions, which only Karpenter evaluates.
-func (a *findings) evaluated(d *draft) {
-	if !d.expressions {
-		return
-	}
-	given := inner(d.spec(), "kubelet")
-	warn := func(value any, path ...string) {
-		if text, is := value.(string); is {
-			from := d.blame(append([]string{"kubelet"}, path...)...)
-			a.warn(from, "%s is the expression %s, which Sawhorse does not evaluate: if Karpenter cannot for any instance type, or the result is "+
-				"negative, the EC2NodeClass is not Ready and launches nothing; make sure that it holds for all of them", from.path, params.Quoted(text))
-		}
-	}
-	warn(given["maxPods"], "maxPods")
-	for _, field := range []string{"kubeReserved", "systemReserved"} {
-		list := inner(given, field)
-		for _, name := range slices.Sorted(maps.Keys(list)) {
-			if text, is := list[name].(string); is && !readableQuantity(text) {
-				warn(text, field, name)
-			}
-		}
-	}
-}

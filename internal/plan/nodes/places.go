@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"strings"
 	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -49,23 +48,3 @@ func placesOf(name string, at *schema.Structural, path string) (all []string) {
 
 // wellKnown returns the sorted keys by which Karpenter knows instance types. Callers must not change them.
 var wellKnown = sync.OnceValue(func() []string { return sets.List(karpenter.WellKnownLabels) })
-
-// meant returns the well-known key that a key of the user's own may be a misspelling of, or "".
-func meant(key string) string {
-	domain, last, found := strings.Cut(key, "/")
-	switch {
-	case !found:
-		last = key
-	case !strings.HasSuffix(domain, "kubernetes.io") && !strings.HasSuffix(domain, "k8s.aws"):
-		return "" // the domain is the user's
-	}
-	for _, known := range wellKnown() {
-		if strings.HasSuffix(known, "/"+last) {
-			return known
-		}
-	}
-	if !found {
-		return ""
-	}
-	return params.Nearest(key, wellKnown())
-}

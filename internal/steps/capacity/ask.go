@@ -66,7 +66,7 @@ func (r *run) refuseWithoutCapacity(ctx context.Context, unmanaged []string) err
 		return err
 	}
 	lack, err := r.lack(ctx, seen, back)
-	if err != nil || len(lack.left) == 0 {
+	if err != nil || lack.left.none() {
 		return err
 	}
 	return lack.refuse()

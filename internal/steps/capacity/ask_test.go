@@ -14,8 +14,24 @@ func TestAskingScalesNothing(t *testing.T) {
 	s.karpenter("1500m", "1500m", "1500m", "1500m")
 	s.asked()
 	s.sized("1 2 4")
-	s.pod("one-too-many", "k-0", "1")
-	s.refused("the 5 pods on Karpenter's nodes request cpu 7", "1 pod(s) have no place then: shop/one-too-many")
+	s.pod("one-too-many", "k-0", "1500m")
+	s.refused("by an estimate the 5 pods on Karpenter's nodes request cpu 7.5", "room for pods 1 is missing then")
+}
+
+// The estimate is of sums and of single pods. Whether pods fit together the scheduler decides, so what may fit is not
+// refused.
+func TestWhatTheEstimateCannotKnowIsNotRefused(t *testing.T) {
+	s := begin(t)
+	s.karpenter("1500m", "1500m", "1500m", "1500m")
+	s.pod("between", "k-0", "1")
+	s.asked()
+	t.Log("more than all nodes have")
+	s.pod("more", "k-0", "1100m")
+	s.refused("request cpu 8.1", "room for cpu 0.1 is missing then")
+	t.Log("a pod that is larger than each node")
+	s = begin(t)
+	s.karpenter("2100m")
+	s.refused("1 pod(s) have no place then: shop/web-0")
 }
 
 // Once turning off has begun, it is not rejected halfway. The step waits for what has changed since and names the ways
@@ -31,7 +47,7 @@ func TestWhatHasBegunIsNotRefused(t *testing.T) {
 	if _, _, err := s.part("fit"); err != nil || len(s.cloud.Writes()) > 0 {
 		t.Errorf("%v, writes %v", err, s.cloud.Writes())
 	}
-	s.held("waits because of a change since turning off began (write karpenter_enabled=true to go back)", "1 pod(s) have no place then",
+	s.held("waits because of a change since turning off began (write karpenter_enabled=true to go back)", "room for pods 1 is missing then",
 		"Raise the maximum of node group system to 5")
 	s.pool("theirs", "")
 	s.held("NodePools that Sawhorse did not make: theirs")
@@ -69,11 +85,11 @@ func TestClusterAutoscalerTakesRoom(t *testing.T) {
 	put := func(replicas int) {
 		s.api.Put("/apis/apps/v1/namespaces/kube-system/deployments/scaler", "apps/v1", "Deployment",
 			object{"metadata": object{}, "spec": object{"replicas": replicas, "template": object{"spec": object{
-				"containers": []any{object{"name": "c", "resources": object{"requests": object{"cpu": "600m"}}}}}}}})
+				"containers": []any{object{"name": "c", "resources": object{"requests": object{"cpu": "1100m"}}}}}}}})
 	}
 	put(0)
 	s.baselines.Kept[outcome.BaselineAutoscaler] = `{"deployment":"kube-system/scaler","replicas":1}`
-	s.refused("the 2 pods on Karpenter's nodes request cpu 3", "have cpu 3.4", "1 pod(s) have no place then: shop/web-")
+	s.refused("the 2 pods on Karpenter's nodes and 1 of Cluster Autoscaler request cpu 4.1", "have cpu 4,", "room for cpu 0.1")
 	put(1)
 	s.asked()
 	put(0)
@@ -88,7 +104,7 @@ func TestBuildGroupsThatComeBack(t *testing.T) {
 	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(1, 2, 2))
 	s.karpenter("1500m", "1500m")
 	s.pod("worker", "k-0", "1500m", object{"tolerations": []any{object{"key": "dedicated", "value": "build", "effect": "NoSchedule"}}})
-	s.refused("shop/worker")
+	s.refused("room for cpu 0.5, pods 1 is missing then")
 	s.baselines.Kept[outcome.BaselineSize("build")] = `{"minSize":1,"maxSize":3,"desiredSize":1}`
 	s.asked()
 	t.Log("the part that makes room waits for them")
@@ -97,5 +113,5 @@ func TestBuildGroupsThatComeBack(t *testing.T) {
 		t.Errorf("%s, %+v, %v", changes, progress, err)
 	}
 	s.plan.Nodegroups.BuildMin = new(0)
-	s.refused("shop/worker")
+	s.refused("room for cpu 0.5, pods 1 is missing then")
 }

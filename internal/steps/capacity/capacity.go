@@ -26,14 +26,9 @@ type EKS interface {
 	UpdateNodegroupConfig(context.Context, *eks.UpdateNodegroupConfigInput, ...func(*eks.Options)) (*eks.UpdateNodegroupConfigOutput, error)
 }
 
-const (
-	// poll is how long to wait before the next look at starting nodes. patience is how long to wait if the operator has
-	// to act first.
-	poll, patience = 5 * time.Second, 30 * time.Second
-	// sizesKey names the record of the groups' sizes before they were scaled up. It exists until there is enough
-	// capacity.
-	sizesKey = "room"
-)
+// poll is how long to wait before the next look at starting nodes. patience is how long to wait if the operator has to
+// act first.
+const poll, patience = 5 * time.Second, 30 * time.Second
 
 // Step checks and provides the capacity.
 type Step struct {
@@ -41,7 +36,6 @@ type Step struct {
 	Connect     k8s.Connector
 	Baselines   outcome.Recorder
 	Checkpoints outcome.Recorder
-	Now         func() time.Time
 }
 
 // Run runs one part of the step: fit, which checks for capacity, or capacity, which provides it.
@@ -79,7 +73,7 @@ func (r *run) make(ctx context.Context) error {
 		return err
 	}
 	if len(leaving)+len(unmanaged) == 0 {
-		return r.forgetSizes(ctx)
+		return nil
 	}
 	if r.onward = r.plan.Force; !r.onward {
 		if _, r.onward, err = r.Checkpoints.Get(ctx, r.plan.Rack, outcome.CheckpointRemoval); err != nil {
@@ -97,8 +91,8 @@ func (r *run) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(lack.waiting) == 0 {
-		return r.forgetSizes(ctx)
+	if lack.now.none() {
+		return nil
 	}
 	return r.scale(ctx, lack)
 }
@@ -114,62 +108,71 @@ func (r *run) hold(err error) error {
 		rejected.Problems[0].Message)
 }
 
-// lack returns which pods do not fit on the existing nodes, and which not even with the groups at their maximum. more
-// are pods that need capacity besides those of Karpenter's nodes; they are assigned first.
+// lack estimates what the pods of Karpenter's nodes lack on the existing nodes, and what with the groups at their
+// maximum. more are pods that need capacity besides them.
 func (r *run) lack(ctx context.Context, seen *survey, more []displacedPod) (*shortage, error) {
-	more = binPack(more, seen.targets)
-	lack := &shortage{rack: r.plan.Rack, cluster: r.plan.Cluster.Name, displaced: seen.displaced, free: seen.free()}
-	waiting := binPack(slices.Concat(more, seen.displaced), seen.targets)
-	if len(waiting) == 0 {
-		return lack, nil
+	pods, places := slices.Concat(more, seen.displaced), seen.places()
+	s := &shortage{rack: r.plan.Rack, cluster: r.plan.Cluster.Name, displaced: seen.displaced, more: more, free: seen.free(),
+		now: estimate(pods, places)}
+	if s.now.none() {
+		return s, nil
 	}
 	var err error
-	if lack.groups, err = r.groups(ctx, r.plan.Nodegroups.System, seen); err != nil {
+	if s.groups, err = r.groups(ctx, r.plan.Nodegroups.System, seen); err != nil {
 		return nil, err
 	}
-	if lack.builds, err = r.groups(ctx, r.plan.Nodegroups.Build, seen); err != nil {
+	if s.builds, err = r.groups(ctx, r.plan.Nodegroups.Build, seen); err != nil {
 		return nil, err
 	}
-	for _, g := range lack.builds {
+	for _, g := range s.builds {
 		if err := r.back(ctx, g); err != nil {
 			return nil, err
 		}
 	}
 	// Existing nodes of build groups were counted like any other. Sawhorse does not ask for further ones: a pod that
 	// only they admit, such as a build, waits for Cluster Autoscaler, as it did before Karpenter was on.
-	lack.waiting = slices.DeleteFunc(waiting, func(m displacedPod) bool {
-		return !slices.ContainsFunc(lack.groups, func(g *group) bool { return g.admits(m) }) &&
-			slices.ContainsFunc(lack.builds, func(g *group) bool { return g.size.Max > 0 && g.admits(m) })
+	pods = slices.DeleteFunc(pods, func(m displacedPod) bool {
+		return !slices.ContainsFunc(places, func(p place) bool { return p.takes(m) }) &&
+			!slices.ContainsFunc(s.groups, func(g *group) bool { return g.further.admits(m) }) &&
+			slices.ContainsFunc(s.builds, func(g *group) bool { return g.size.Max > 0 && g.further.admits(m) })
 	})
-	var arriving int
-	lack.left = grow(lack.waiting, slices.Concat(lack.groups, lack.builds),
-		func(g *group) int { return g.coming }, func(*group) *int { return &arriving })
-	lack.left = grow(lack.left, lack.groups,
-		func(g *group) int { return g.size.Max - g.size.Desired }, func(g *group) *int { return &g.added })
-	return lack, nil
+	for _, g := range s.groups {
+		places = append(places, g.further)
+	}
+	s.now = estimate(pods, places)
+	for _, g := range slices.Concat(s.groups, s.builds) {
+		places = append(places, g.more(g.coming))
+	}
+	s.left = estimate(pods, places)
+	for _, g := range s.groups {
+		g.added = max(0, min(g.further.nodesFor(s.left), g.size.Max-g.size.Desired))
+		places = append(places, g.more(g.added))
+		s.left = estimate(pods, places)
+	}
+	return s, nil
 }
 
 // scale asks EKS for the further nodes that the pods need, and waits for them.
 func (r *run) scale(ctx context.Context, lack *shortage) error {
-	if len(lack.left) > 0 && !r.onward {
+	if !lack.left.none() && !r.onward {
 		return r.hold(lack.refuse())
 	}
 	if err := r.raise(ctx, lack.groups); err != nil {
 		return err
 	}
 	switch {
-	case len(lack.left) > 0:
+	case !lack.left.none():
 		r.progress.Happened("karpenter_enabled",
 			"Karpenter's nodes are drained although %s. Pods without a place stay Pending until there is one: "+
-				"give the system node groups, or others, more nodes, or stop those pods.", lack.figures(true))
+				"give the system node groups, or others, more nodes, or stop those pods.", lack.figures())
 	case r.onward:
-		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. %d pod(s) wait for nodes that are starting; "+
-			"if they stay Pending, give the node groups more nodes, or stop those pods.", lack.figures(false), len(lack.waiting))
+		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. Nodes for the rest are starting; "+
+			"if pods stay Pending, give the node groups more nodes, or stop those pods.", lack.figures())
 	default:
-		return outcome.NotYet(poll, "%d pod(s) of Karpenter's nodes wait for further nodes; %s",
-			len(lack.waiting), waiting(slices.Concat(lack.groups, lack.builds)))
+		return outcome.NotYet(poll, "the pods of Karpenter's nodes wait for further nodes; %s",
+			waiting(slices.Concat(lack.groups, lack.builds)))
 	}
-	return r.forgetSizes(ctx)
+	return nil
 }
 
 func waiting(groups []*group) string {
@@ -183,22 +186,8 @@ func waiting(groups []*group) string {
 		"and Rack Reconcile Requested with \"force\": true goes on without"
 }
 
-// raise asks EKS for the further nodes. It first records the groups' sizes.
+// raise asks EKS for the further nodes.
 func (r *run) raise(ctx context.Context, groups []*group) error {
-	sizes := map[string]plan.Scaling{}
-	more := false
-	for _, g := range groups {
-		sizes[g.name] = g.size
-		more = more || g.added > 0
-	}
-	if !more {
-		return nil
-	}
-	if !r.onward { // otherwise this call is the last one
-		if err := outcome.Record(ctx, r.Checkpoints.Keep, r.plan.Rack, sizesKey, sizes); err != nil {
-			return err
-		}
-	}
 	for _, g := range groups {
 		if g.added == 0 {
 			continue
@@ -218,14 +207,4 @@ func (r *run) raise(ctx context.Context, groups []*group) error {
 			"it keeps that size, and Cluster Autoscaler takes idle nodes away later", g.size.Desired, to), "node group %s", g.name)
 	}
 	return nil
-}
-
-// forgetSizes deletes the record of the sizes, if there is one.
-func (r *run) forgetSizes(ctx context.Context) error {
-	kept, ok, err := r.Checkpoints.Get(ctx, r.plan.Rack, sizesKey)
-	if err != nil || !ok {
-		return err
-	}
-	r.progress.Note = "the sizes of the system node groups were " + string(kept)
-	return r.Checkpoints.Forget(ctx, r.plan.Rack, sizesKey)
 }

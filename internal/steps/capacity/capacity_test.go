@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
@@ -13,13 +14,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
-// For a rack whose Karpenter has no nodes, the step makes two requests to the API server and one read of the records,
-// and no call to EKS.
+// For a rack whose Karpenter has no nodes, the step makes two requests to the API server and no call to AWS.
 func TestNoNodes(t *testing.T) {
 	s := begin(t)
 	s.pool("workload", "demo")
 	s.passes("")
-	if made := s.cloud.Made(); len(made) != 1 || made[0] != "Checkpoints.Get room" {
+	if made := s.cloud.Made(); len(made) > 0 {
 		t.Errorf("calls %v", made)
 	}
 }
@@ -61,7 +61,7 @@ func TestRequestsAreTheSchedulers(t *testing.T) {
 	s.pod("init", "k-0", "100m", object{
 		"initContainers": []any{object{"name": "i", "resources": object{"requests": object{"cpu": "2500m"}}}},
 	})
-	s.refused("shop/init (cpu 2.5, memory 1 GiB)", "request more than a node of these groups has")
+	s.refused("requests keep them off the nodes of these groups shop/init (cpu 2.5, memory 1 GiB)")
 
 	s = begin(t)
 	s.pool("workload", "demo")
@@ -123,9 +123,6 @@ func TestTheSystemGroupsAreScaledUp(t *testing.T) {
 		t.Fatalf("%s, %+v, %v", changes, progress, err)
 	}
 	s.sized("1 3 4")
-	if kept := s.checkpoints.Kept[sizesKey]; !strings.Contains(kept, `"system":{"minSize":1,"maxSize":4,"desiredSize":2}`) {
-		t.Errorf("kept %s", kept)
-	}
 	t.Log("what is on its way is waited for, and not asked for again")
 	for _, there := range []bool{false, true} {
 		if there {
@@ -144,29 +141,28 @@ func TestTheSystemGroupsAreScaledUp(t *testing.T) {
 	s.passes("")
 }
 
-// A node that has not become Ready within ten minutes does not count as starting.
+// A node that never becomes Ready is not replaced by another: the step waits for it until its deadline, and Karpenter's
+// nodes stay.
 func TestANodeThatNeverJoins(t *testing.T) {
 	s := begin(t)
 	s.karpenter("1500m", "1500m", "1500m")
 	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(1, 3, 4))
 	s.node("system-3", "2", in("system"))
 	s.notReady("system-3")
-	if changes, progress, err := s.call(); err != nil || changes != "" || progress.Wait == 0 {
+	s.cloud.Pass(time.Hour)
+	if changes, progress, err := s.call(); err != nil || changes != "" ||
+		!strings.Contains(progress.Note, "node group system has 2 of 3 nodes Ready; if none comes") {
 		t.Fatalf("%s, %+v, %v", changes, progress, err)
-	}
-	s.cloud.Pass(joining)
-	if changes, _, err := s.call(); err != nil || !strings.Contains(changes, "from 3 to 4 nodes") {
-		t.Errorf("%s, %v", changes, err)
 	}
 }
 
 func TestNotEvenAtTheMaximum(t *testing.T) {
 	s := begin(t)
 	s.karpenter("1500m", "1500m", "1500m", "1500m", "1500m", "1500m")
-	s.refused("the 6 pods on Karpenter's nodes request cpu 9, memory 6 GiB, 6 pod(s), and the other Ready nodes have cpu 4, "+
-		"memory 16 GiB, 40 pod(s) free",
-		"node group system has 2 of at most 4 nodes and could add 2 with cpu 2, memory 8 GiB, 20 pod(s) each",
-		"2 pod(s) have no place then: shop/web-",
+	s.refused("by an estimate the 6 pods on Karpenter's nodes request cpu 9, memory 6 GiB, pods 6, and the other Ready nodes have "+
+		"cpu 4, memory 16 GiB, pods 40 free",
+		"node group system has 2 of at most 4 nodes and could add 2 with cpu 2, memory 8 GiB, pods 20 each",
+		"room for cpu 1, pods 2 is missing then (a node counts for as many pods as it could hold of the smallest)",
 		"Raise the maximum of node group system to 6 with `aws eks update-nodegroup-config --cluster-name demo --nodegroup-name system "+
 			"--scaling-config maxSize=6`",
 		`{"rack": "demo", "force": true} as Rack Reconcile Requested`)
@@ -178,9 +174,9 @@ func TestNotEvenAtTheMaximum(t *testing.T) {
 	if err != nil || !strings.Contains(changes, "from 2 to 4 nodes") || progress.Wait != 0 || len(s.checkpoints.Kept) > 0 {
 		t.Errorf("%s, %+v, %v", changes, progress, err)
 	}
-	s.warned(progress, "2 pod(s) have no place then")
+	s.warned(progress, "room for cpu 1, pods 2 is missing then")
 	s.cloud.EKS.Groups["system"].Status = types.NodegroupStatusActive
-	s.passes("2 pod(s) have no place then")
+	s.passes("room for cpu 1, pods 2 is missing then")
 
 	t.Log("once the drain has begun there is no way back")
 	s.plan.Force = false
@@ -195,7 +191,7 @@ func TestAGroupAtItsMaximumCouldAddNothing(t *testing.T) {
 	s := begin(t)
 	s.karpenter("1500m", "1500m", "1500m", "1500m", "1500m", "1500m")
 	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(1, 2, 2))
-	s.refused("node group system has 2 of at most 2 nodes; 4 pod(s) have no place then: ")
+	s.refused("node group system has 2 of at most 2 nodes; room for cpu 5, pods 4 is missing then")
 }
 
 // With force the step does not wait for starting nodes either.
@@ -207,7 +203,7 @@ func TestForceWaitsForNothing(t *testing.T) {
 	if err != nil || !strings.Contains(changes, "from 2 to 3 nodes") || progress.Wait != 0 {
 		t.Fatalf("%s, %+v, %v", changes, progress, err)
 	}
-	s.warned(progress, "1 pod(s) wait for nodes that are starting")
+	s.warned(progress, "Nodes for the rest are starting")
 }
 
 func TestPodsThatNoOtherNodeTakes(t *testing.T) {
@@ -223,9 +219,8 @@ func TestPodsThatNoOtherNodeTakes(t *testing.T) {
 			},
 		},
 	})
-	s.refused("change nodeSelector, affinity or tolerations of, the pods that these keep off all other nodes: shop/picky (",
-		"add a node group with larger nodes for the pods that request more than a node of these groups has: shop/gpu (cpu 1, "+
-			"memory 0 GiB, nvidia.com/gpu 1)")
+	s.refused("2 pod(s) have no place then: shop/gpu (cpu 1, nvidia.com/gpu 1), shop/picky (",
+		"Add a node group with the labels, the taints and the size that the pods need, or delete or change the pods")
 }
 
 // A build waits for a build node, as it did before Karpenter was on. An existing build node counts as capacity.
@@ -262,7 +257,7 @@ func TestAGroupWithoutNodes(t *testing.T) {
 	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(0, 0, 1))
 	// The taints of its nodes are known before there is one.
 	s.cloud.EKS.Groups["system"].Taints = []types.Taint{{Key: new("dedicated"), Value: new("x"), Effect: types.TaintEffectNoSchedule}}
-	s.refused("change nodeSelector, affinity or tolerations of, the pods that these keep off all other nodes: shop/web-0")
+	s.refused("requests keep them off the nodes of these groups shop/web-0")
 	s.cloud.EKS.Groups["system"].Taints[0].Effect = types.TaintEffectPreferNoSchedule
 	if changes, _, err := s.call(); err != nil || !strings.Contains(changes, "from 0 to 1 nodes") {
 		t.Errorf("%s, %v", changes, err)

@@ -41,7 +41,7 @@ func begin(t *testing.T) *scene {
 			},
 		},
 	}
-	s.step = &Step{EKS: cloud.EKS, Connect: api.Dial, Baselines: s.baselines, Checkpoints: s.checkpoints, Now: cloud.Now}
+	s.step = &Step{EKS: cloud.EKS, Connect: api.Dial, Baselines: s.baselines, Checkpoints: s.checkpoints}
 	cloud.EKS.Group("system", size(1, 2, 4), map[string]string{ownership.LabelSystemNode: "true"})
 	build := cloud.EKS.Group("build", size(0, 0, 3), map[string]string{ownership.LabelBuild: "true"})
 	build.Taints = []types.Taint{{Key: new("dedicated"), Value: new("build"), Effect: types.TaintEffectNoSchedule}}

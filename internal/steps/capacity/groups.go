@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -18,24 +17,22 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// joining is how long a node that is not Ready counts as starting.
-const joining = 10 * time.Minute
-
 // group is a managed node group, with the nodes that it could add.
 type group struct {
 	name string
 	size plan.Scaling
-	// samples describe further nodes of the group with their free resources. Each is like one of the existing nodes.
-	samples []*targetNode
-	// known reports whether the samples' sizes are those of real nodes.
-	known bool
-	// coming counts the nodes that EKS was asked for and that are not Ready. ready counts those that take pods.
-	coming, ready int
-	// added counts the further nodes that the pods need up to the group's maximum. beyond counts those that they would
-	// need above it.
-	added, beyond int
+	// further stands for a further node of the group. Nothing is free there if its size is unknown.
+	further place
+	// coming counts the nodes that EKS was asked for and that are not Ready. ready counts those that take pods. added
+	// counts the further nodes that the pods need, up to the group's maximum.
+	coming, ready, added int
+}
 
-	next int
+// more returns further nodes of the group.
+func (g *group) more(count int) place {
+	p := g.further
+	p.count = count
+	return p
 }
 
 // groups describes node groups. It leaves out those that were deleted since the plan was made.
@@ -59,30 +56,29 @@ func (r *run) group(live *types.Nodegroup, seen *survey) *group {
 	if c := live.ScalingConfig; c != nil {
 		g.size = plan.Scaling{Min: int(aws.ToInt32(c.MinSize)), Max: int(aws.ToInt32(c.MaxSize)), Desired: int(aws.ToInt32(c.DesiredSize))}
 	}
-	missing := g.size.Desired
+	g.coming = g.size.Desired
 	for _, node := range seen.nodes {
 		if node.Labels[ownership.LabelNodeGroup] != g.name || node.DeletionTimestamp != nil {
 			continue
 		}
-		missing--
-		switch {
-		case ready(node) && !node.Spec.Unschedulable:
-			g.ready++
-		case !ready(node) && r.Now().Sub(node.CreationTimestamp.Time) < joining:
-			g.coming++
+		if ready(node) {
+			g.coming--
+			if !node.Spec.Unschedulable {
+				g.ready++
+			}
 		}
-		g.samples, g.known = append(g.samples, sample(live, node, node.Labels, seen)), true
+		g.further.nodes = append(g.further.nodes, sample(live, node.Labels))
+		g.further.free = larger(g.further.free, seen.further(node))
 	}
-	g.coming += max(0, missing)
-	if !g.known {
-		g.samples = []*targetNode{guess(live, seen)}
-		g.known = len(g.samples[0].free) > 0
+	g.coming = max(0, g.coming)
+	if len(g.further.nodes) == 0 {
+		g.further = guess(live, seen)
 	}
 	return g
 }
 
-// sample returns a further node of the group, like a given node except for its name.
-func sample(live *types.Nodegroup, like *corev1.Node, labels map[string]string, seen *survey) *targetNode {
+// sample returns a further node of the group, with the labels of another except for its name.
+func sample(live *types.Nodegroup, labels map[string]string) *corev1.Node {
 	node := &corev1.Node{}
 	node.Labels = maps.Clone(labels)
 	maps.Copy(node.Labels, live.Labels)
@@ -95,61 +91,34 @@ func sample(live *types.Nodegroup, like *corev1.Node, labels map[string]string, 
 			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: aws.ToString(t.Key), Value: aws.ToString(t.Value), Effect: effect})
 		}
 	}
-	if like == nil {
-		return &targetNode{node, nil}
-	}
-	free := like.Status.Allocatable.DeepCopy()
-	subtract(free, seen.daemons[like.Name])
-	return &targetNode{node, free}
+	return node
 }
 
-// guess returns a node of a group without nodes. It has the size of another node of the group's instance type, or an
+// guess describes a node of a group without nodes. It has the size of another node of the group's instance type, or an
 // unknown size.
-func guess(live *types.Nodegroup, seen *survey) *targetNode {
+func guess(live *types.Nodegroup, seen *survey) place {
 	labels := map[string]string{corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64", ownership.LabelNodeGroup: *live.NodegroupName}
 	if strings.Contains(string(live.AmiType), "ARM") {
 		labels[corev1.LabelArchStable] = "arm64"
 	}
+	var free corev1.ResourceList
 	at := slices.IndexFunc(seen.nodes, func(n *corev1.Node) bool {
 		return slices.Contains(live.InstanceTypes, n.Labels[corev1.LabelInstanceTypeStable])
 	})
-	if at < 0 {
-		return sample(live, nil, labels, seen)
+	if at >= 0 {
+		labels[corev1.LabelInstanceTypeStable] = seen.nodes[at].Labels[corev1.LabelInstanceTypeStable]
+		free = seen.further(seen.nodes[at])
 	}
-	labels[corev1.LabelInstanceTypeStable] = seen.nodes[at].Labels[corev1.LabelInstanceTypeStable]
-	return sample(live, seen.nodes[at], labels, seen)
+	return place{nodes: []*corev1.Node{sample(live, labels)}, free: free}
 }
 
-// admits reports whether a pod may run on a node of the group, whatever the node's size.
-func (g *group) admits(m displacedPod) bool {
-	return slices.ContainsFunc(g.samples, func(p *targetNode) bool { return m.may(p.node) })
-}
-
-// further assigns pods to one more node and returns the pods that are left. The nodes of a group differ in their zones,
-// and further adds nodes in these zones in turn.
-func (g *group) further(left []displacedPod) []displacedPod {
-	for range g.samples {
-		one := g.samples[g.next%len(g.samples)].clone()
-		g.next++
-		if rest := binPack(left, []*targetNode{one}); len(rest) < len(left) {
-			return rest
+// larger returns the larger amount of each resource.
+func larger(a, b corev1.ResourceList) corev1.ResourceList {
+	most := b.DeepCopy()
+	for name, quantity := range a {
+		if other := most[name]; quantity.Cmp(other) > 0 {
+			most[name] = quantity
 		}
 	}
-	return left
-}
-
-// grow adds nodes to groups, at most as many as most returns for each, as long as every new node takes a pod. It
-// returns the pods that are left.
-func grow(left []displacedPod, groups []*group, most func(*group) int, added func(*group) *int) []displacedPod {
-	for _, g := range groups {
-		for n := most(g); n > 0 && len(left) > 0; n-- {
-			rest := g.further(left)
-			if len(rest) == len(left) {
-				break
-			}
-			left = rest
-			*added(g)++
-		}
-	}
-	return left
+	return most
 }

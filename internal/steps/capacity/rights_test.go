@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -19,7 +18,7 @@ func TestOnARealAPIServer(t *testing.T) {
 	cluster, cloud := k8stest.New(t), awsfake.New()
 	step := &Step{
 		EKS: cloud.EKS, Connect: cluster.Connector("nodegroups"), Baselines: awsfake.NewBaselines(cloud),
-		Checkpoints: awsfake.NewCheckpoints(cloud), Now: time.Now,
+		Checkpoints: awsfake.NewCheckpoints(cloud),
 	}
 	p := &plan.Plan{Rack: "demo", Cluster: plan.Cluster{Name: "demo"}, Nodegroups: plan.Nodegroups{System: []string{"system"}}}
 	run := func(wait bool, changes int) {

@@ -13,80 +13,78 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
-// shortage describes the missing capacity.
+// shortage describes the missing capacity. All of it is an estimate.
 type shortage struct {
 	rack, cluster string
-	displaced     []displacedPod
-	// free is what the other nodes had before any of these pods was assigned to them.
+	// displaced are the pods of Karpenter's nodes, more those of Cluster Autoscaler that come back.
+	displaced, more []displacedPod
+	// free is what the other nodes have.
 	free corev1.ResourceList
-	// waiting are the pods that do not fit on the other nodes. left are those that do not fit with the groups at their
-	// maximum either.
-	waiting, left []displacedPod
+	// now is what the pods lack on the other nodes, left what they lack with the groups at their maximum too.
+	now, left lack
 	// groups are the system groups, which can grow. builds are the build groups, of which only nodes that are starting
 	// count.
 	groups, builds []*group
 }
-
-// enough is a number of further nodes that is enough for every group.
-const enough = 1000
 
 // refuse returns the *outcome.Rejected of a removal whose pods do not fit even with the groups at their maximum.
 func (s *shortage) refuse() error {
 	return outcome.Reject("karpenter_enabled",
 		"karpenter_enabled is false, but %s. %s; or put {\"rack\": %q, \"force\": true} "+
 			"as Rack Reconcile Requested on the bus to drain Karpenter's nodes all the same. Until then Karpenter goes on.",
-		s.figures(true), s.remedy(), s.rack)
+		s.figures(), s.remedy(), s.rack)
 }
 
-// figures says what the pods request, what is free and what the groups could add. With left, it also names the pods
-// that do not fit.
-func (s *shortage) figures(left bool) string {
-	said := fmt.Sprintf("the %d pods on Karpenter's nodes request %s, and the other Ready nodes have %s free", len(s.displaced),
-		amounts(requested(s.displaced)), amounts(s.free))
+// figures says what the pods request, what is free, what the groups could add, and what is missing then.
+func (s *shortage) figures() string {
+	pods := slices.Concat(s.displaced, s.more)
+	print := func(list corev1.ResourceList) string { return amounts(list, requested(pods)) }
+	said := fmt.Sprintf("by an estimate the %d pods on Karpenter's nodes", len(s.displaced))
+	if len(s.more) > 0 {
+		said += fmt.Sprintf(" and %d of Cluster Autoscaler", len(s.more))
+	}
+	said += fmt.Sprintf(" request %s, and the other Ready nodes have %s free", print(requested(pods)), print(s.free))
 	for _, g := range s.groups {
 		said += fmt.Sprintf("; node group %s has %d of at most %d nodes", g.name, g.size.Desired, g.size.Max)
-		if g.known && g.size.Max > g.size.Desired {
-			said += fmt.Sprintf(" and could add %d with %s each", g.size.Max-g.size.Desired, amounts(g.samples[0].free))
+		if g.size.Max > g.size.Desired && len(g.further.free) > 0 {
+			said += fmt.Sprintf(" and could add %d with %s each", g.size.Max-g.size.Desired, print(g.further.free))
 		}
 	}
-	if left {
-		said += fmt.Sprintf("; %d pod(s) have no place then: %s", len(s.left), some(s.left))
+	if misfits := s.left.misfits; len(misfits) > 0 {
+		said += fmt.Sprintf("; %d pod(s) have no place then: %s", len(misfits), some(misfits))
+	}
+	if short := s.left.amounts; len(short) > 0 {
+		said += "; room for " + print(short) + " is missing then (a node counts for as many pods as it could hold of the smallest)"
 	}
 	return said
 }
 
-// remedy says what to do about pods that do not fit with all groups at their maximum.
+// remedy says what to do about what is missing with all groups at their maximum.
 func (s *shortage) remedy() string {
 	var all []string
-	rest := grow(s.left, s.groups, func(*group) int { return enough }, func(g *group) *int { return &g.beyond })
 	for _, g := range s.groups {
-		if g.beyond > 0 {
-			most := g.size.Max + g.beyond
+		if more := g.further.nodesFor(s.left); more > 0 {
+			most := g.size.Max + more
 			all = append(all,
 				fmt.Sprintf("raise the maximum of node group %s to %d with `aws eks update-nodegroup-config --cluster-name %s "+
 					"--nodegroup-name %s --scaling-config maxSize=%d`", g.name, most, s.cluster, g.name, most))
+			break
 		}
-		if !g.known {
+	}
+	for _, g := range s.groups {
+		if len(g.further.free) == 0 {
 			all = append(all, fmt.Sprintf("scale node group %s to 1 node: it has none, and how much one holds is unknown", g.name))
 		}
 	}
-	var kept, large []displacedPod
-	for _, m := range rest {
-		if slices.ContainsFunc(s.groups, func(g *group) bool { return g.admits(m) }) {
-			large = append(large, m)
-		} else {
-			kept = append(kept, m)
+	var others []displacedPod
+	for _, m := range s.left.misfits {
+		if !slices.ContainsFunc(s.groups, func(g *group) bool { return g.further.takes(m) }) {
+			others = append(others, m)
 		}
 	}
-	if len(kept) > 0 {
-		all = append(all,
-			"delete, or change nodeSelector, affinity or tolerations of, the pods that these keep off all other nodes: "+some(kept))
-	}
-	if len(large) > 0 {
-		all = append(all, "add a node group with larger nodes for the pods that request more than a node of these groups has: "+some(large))
-	}
-	if len(all) == 0 {
-		all = append(all, "add a node group")
+	if len(others) > 0 || len(all) == 0 {
+		all = append(all, "add a node group with the labels, the taints and the size that the pods need, or delete or change the pods: "+
+			"their nodeSelector, affinity, tolerations and requests keep them off the nodes of these groups "+some(others))
 	}
 	said := strings.Join(all, "; ")
 	return strings.ToUpper(said[:1]) + said[1:]
@@ -99,7 +97,7 @@ func some(pods []displacedPod) string {
 	for _, m := range pods[:min(len(pods), most)] {
 		requests := m.requests.DeepCopy()
 		delete(requests, corev1.ResourcePods)
-		all = append(all, m.name+" ("+amounts(requests)+")")
+		all = append(all, m.name+" ("+amounts(requests, requests)+")")
 	}
 	if len(pods) > most {
 		all = append(all, "…")
@@ -107,23 +105,19 @@ func some(pods []displacedPod) string {
 	return strings.Join(all, ", ")
 }
 
-// amounts prints resources as "cpu 1.5, memory 2 GiB, nvidia.com/gpu 1". The number of pods comes last; ephemeral
-// storage and zero values are left out.
-func amounts(list corev1.ResourceList) string {
+// amounts prints those resources of a list that are wanted, as "cpu 1.5, memory 2 GiB, pods 3". Zero values are left out.
+func amounts(list, wanted corev1.ResourceList) string {
 	const gib = 1 << 30
-	of := func(name corev1.ResourceName) float64 { q := list[name]; return q.AsApproximateFloat64() }
-	all := []string{"cpu " + round(of(corev1.ResourceCPU)), "memory " + round(of(corev1.ResourceMemory)/gib) + " GiB"}
-	for _, name := range slices.Sorted(maps.Keys(list)) {
-		switch name {
-		case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage:
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		quantity := list[name]
+		switch amount := quantity.AsApproximateFloat64(); {
+		case amount == 0:
+		case name == corev1.ResourceMemory || name == corev1.ResourceEphemeralStorage:
+			all = append(all, fmt.Sprintf("%s %s GiB", name, round(amount/gib)))
 		default:
-			if of(name) != 0 && strings.Contains(string(name), "/") {
-				all = append(all, string(name)+" "+round(of(name)))
-			}
+			all = append(all, fmt.Sprintf("%s %s", name, round(amount)))
 		}
-	}
-	if pods, ok := list[corev1.ResourcePods]; ok {
-		all = append(all, fmt.Sprintf("%d pod(s)", pods.Value()))
 	}
 	return strings.Join(all, ", ")
 }

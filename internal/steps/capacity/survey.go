@@ -2,14 +2,12 @@ package capacity
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -20,7 +18,7 @@ type survey struct {
 	// displaced are the pods that have to leave. targets are the nodes that may take them: Ready, not cordoned, not
 	// Karpenter's.
 	displaced []displacedPod
-	targets   []*targetNode
+	targets   []*place
 	// nodes are all nodes, sorted by name.
 	nodes []*corev1.Node
 	// daemons are the requests of the DaemonSets' pods on each node. A further node of the same kind has that much less
@@ -43,16 +41,16 @@ func leaving(ctx context.Context, client *k8s.Client, unmanaged []string) (map[s
 
 func look(ctx context.Context, client *k8s.Client, leaving map[string]bool) (*survey, error) {
 	s := &survey{daemons: map[string]corev1.ResourceList{}}
-	byName := map[string]*targetNode{}
+	byName := map[string]*place{}
 	err := client.Each(ctx, k8s.Node, "", "", func(object *unstructured.Unstructured) error {
-		node := &corev1.Node{}
-		if err := decode(object, node); err != nil {
+		node, err := k8s.AsNode(object)
+		if err != nil {
 			return err
 		}
 		s.nodes = append(s.nodes, node)
 		if _, karpenters := node.Labels[ownership.LabelPool]; !karpenters && ready(node) && !node.Spec.Unschedulable &&
 			node.DeletionTimestamp == nil {
-			byName[node.Name] = &targetNode{node, node.Status.Allocatable.DeepCopy()}
+			byName[node.Name] = &place{[]*corev1.Node{node}, node.Status.Allocatable.DeepCopy(), 1}
 			s.targets = append(s.targets, byName[node.Name])
 		}
 		return nil
@@ -61,10 +59,9 @@ func look(ctx context.Context, client *k8s.Client, leaving map[string]bool) (*su
 		return nil, err
 	}
 	slices.SortFunc(s.nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(s.targets, func(a, b *targetNode) int { return strings.Compare(a.node.Name, b.node.Name) })
 	return s, client.Each(ctx, k8s.Pod, "", "", func(object *unstructured.Unstructured) error {
-		pod := &corev1.Pod{}
-		if err := decode(object, pod); err != nil {
+		pod, err := k8s.AsPod(object)
+		if err != nil {
 			return err
 		}
 		s.count(pod, leaving[pod.Spec.NodeName], byName[pod.Spec.NodeName])
@@ -73,7 +70,7 @@ func look(ctx context.Context, client *k8s.Client, leaving map[string]bool) (*su
 }
 
 // count adds one pod to the survey: as a pod that has to move, or as one that uses a node's resources.
-func (s *survey) count(pod *corev1.Pod, leaves bool, on *targetNode) {
+func (s *survey) count(pod *corev1.Pod, leaves bool, on *place) {
 	node := pod.Spec.NodeName
 	if node == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return
@@ -99,9 +96,25 @@ func (s *survey) count(pod *corev1.Pod, leaves bool, on *targetNode) {
 func (s *survey) free() corev1.ResourceList {
 	all := corev1.ResourceList{}
 	for _, p := range s.targets {
-		if slices.ContainsFunc(s.displaced, func(m displacedPod) bool { return m.may(p.node) }) {
+		if slices.ContainsFunc(s.displaced, p.admits) {
 			add(all, p.free)
 		}
+	}
+	return all
+}
+
+// further returns what a further node like this one has free.
+func (s *survey) further(like *corev1.Node) corev1.ResourceList {
+	free := like.Status.Allocatable.DeepCopy()
+	subtract(free, s.daemons[like.Name])
+	return free
+}
+
+// places returns the targets.
+func (s *survey) places() []place {
+	all := make([]place, 0, len(s.targets))
+	for _, p := range s.targets {
+		all = append(all, *p)
 	}
 	return all
 }
@@ -114,11 +127,4 @@ func ready(node *corev1.Node) bool {
 
 func ownedBy(pod *corev1.Pod, kind string) bool {
 	return slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.Kind == kind })
-}
-
-func decode(object *unstructured.Unstructured, into any) error {
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into); err != nil {
-		return fmt.Errorf("%s: decode: %w", k8s.Subject(object), err)
-	}
-	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -305,6 +306,59 @@ func TestTheRecordOfTurningOffEnds(t *testing.T) {
 	if s.finished(); len(s.checkpoints.Kept) > 0 {
 		t.Errorf("baselines %v", s.checkpoints.Kept)
 	}
+}
+
+// Whether pods fit together only the scheduler knows. The removal waits until those that were drained have a node: for a
+// while, and not when it is forced. Then a warning names them.
+func TestDrainedPodsHaveANodeBeforeTheRemovalEnds(t *testing.T) {
+	status := object{"phase": "Pending", "conditions": []any{object{
+		"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes: Insufficient cpu",
+	}}}
+	pending := func(s *scene, name string) object {
+		pod := object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name, "namespace": "default"},
+			"spec": object{"containers": []any{object{"name": "c", "image": "i"}}}}
+		s.Create(pod)
+		s.Status(pod, status)
+		t.Cleanup(func() { s.Remove(pod) })
+		return pod
+	}
+	s := down(t)
+	before := pending(s, "before")
+	s.clock = s.clock.Add(2 * time.Second) // the pod was made before the removal began
+	s.call()
+	s.clock = s.clock.Add(20 * time.Minute)
+	s.finished()
+	s.Remove(before)
+
+	s = down(t)
+	s.call()
+	after := pending(s, "after")
+	s.clock = s.clock.Add(8 * time.Minute)
+	var progress outcome.Progress
+	for range 6 {
+		_, progress = s.call()
+	}
+	if progress.Wait == 0 || !strings.Contains(progress.Note, "1 pod(s) have no node since Karpenter's drain: default/after "+
+		"(0/2 nodes: Insufficient cpu); waits for them until ") || s.checkpoints.Kept[outcome.CheckpointRemoval] == "" {
+		t.Fatalf("%+v, kept %v", progress, s.checkpoints.Kept)
+	}
+	kept := maps.Clone(s.checkpoints.Kept)
+	goesOn := func(why, warning string) {
+		t.Helper()
+		_, progress := s.call()
+		if progress.Wait != 0 || !strings.Contains(warnings(progress), warning) || len(s.checkpoints.Kept) > 0 {
+			t.Errorf("%s: %+v, kept %v", why, progress, s.checkpoints.Kept)
+		}
+		s.checkpoints.Kept = maps.Clone(kept)
+	}
+	s.plan.Force = true
+	goesOn("forced", "")
+	s.plan.Force = false
+	s.clock = s.clock.Add(settling)
+	goesOn("its time is over", "1 pod(s) still have no node: default/after (0/2 nodes: Insufficient cpu). Give the system node groups")
+	s.clock = s.clock.Add(-settling)
+	s.Remove(after)
+	goesOn("none waits", "")
 }
 
 // Karpenter is turned on again in the middle of a removal. The next removal counts from its own start.

@@ -195,6 +195,9 @@ func (r *run) finish(ctx context.Context) error {
 	if err := r.end(ctx, nil); err != nil {
 		return err
 	}
+	if err := r.displaced(ctx); err != nil {
+		return err
+	}
 	return r.conclude(ctx)
 }
 

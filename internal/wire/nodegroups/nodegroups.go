@@ -25,7 +25,7 @@ func New(env handler.Env, dial k8s.Connector) (outcome.StepFunc, error) {
 		EKS: client, Connect: dial, Baselines: baselines, Checkpoints: checkpoints, Contests: env.Store, Written: env.Store,
 		Drain: time.Duration(drain) * time.Second, Now: env.Now,
 		Placement: (&placement.Step{Connect: dial, Baselines: baselines, Contests: env.Store, Now: env.Now}).Run,
-		Capacity:  (&capacity.Step{EKS: client, Connect: dial, Baselines: baselines, Checkpoints: checkpoints, Now: env.Now}).Run,
+		Capacity:  (&capacity.Step{EKS: client, Connect: dial, Baselines: baselines, Checkpoints: checkpoints}).Run,
 	}
 	return step.Run, nil
 }
