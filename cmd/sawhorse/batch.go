@@ -12,7 +12,7 @@ import (
 
 // each validates every line of a file, on all cores, and prints one answer per line in the same order. A line that is
 // not a valid input is rejected and does not affect the others.
-func each(name string, out io.Writer, validate func(input) (answer any, accepted bool, err error)) error {
+func each(name string, out io.Writer, validate func(input) (answer any, accepted bool)) error {
 	from := io.Reader(os.Stdin)
 	if name != "-" {
 		file, err := os.Open(name)
@@ -40,11 +40,7 @@ func each(name string, out io.Writer, validate func(input) (answer any, accepted
 			waiting <- done
 			go func() {
 				defer func() { <-slots }()
-				answer, accepted, err := answerLine(text, validate)
-				if err != nil {
-					done <- result{err: err}
-					return
-				}
+				answer, accepted := answerLine(text, validate)
 				encoded, err := encode(answer, "")
 				done <- result{encoded, accepted, err}
 			}()
@@ -74,10 +70,10 @@ func each(name string, out io.Writer, validate func(input) (answer any, accepted
 	return nil
 }
 
-func answerLine(text []byte, validate func(input) (any, bool, error)) (any, bool, error) {
+func answerLine(text []byte, validate func(input) (any, bool)) (any, bool) {
 	in, err := readInput(text)
 	if err != nil {
-		return unreadable(err), false, nil
+		return unreadable(err), false
 	}
 	return validate(in)
 }

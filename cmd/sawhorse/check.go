@@ -56,7 +56,7 @@ func checkCommand() *cobra.Command {
 
 // validates makes a command validate one input and show what comes of it, as JSON or in another format. With --batch it
 // validates each line of many, and prints JSON.
-func validates(c *cobra.Command, other string, validate func(input) (made any, accepted bool, err error),
+func validates(c *cobra.Command, other string, validate func(input) (made any, accepted bool),
 	show func(made any, accepted bool, format string) error) {
 	batch := c.Flags().Bool("batch", false,
 		"read one object a line and print one answer a line, in the same order; an empty line has no answer")
@@ -69,18 +69,15 @@ func validates(c *cobra.Command, other string, validate func(input) (made any, a
 			return each(args[0], os.Stdout, validate)
 		}
 		return once(args[0], func(in input) (bool, error) {
-			made, accepted, err := validate(in)
-			if err == nil {
-				err = show(made, accepted, *format)
-			}
-			return accepted, err
+			made, accepted := validate(in)
+			return accepted, show(made, accepted, *format)
 		})
 	}
 }
 
-func check(in input) (any, bool, error) {
+func check(in input) (any, bool) {
 	v := in.result()
-	return answerOf(v), len(v.Problems) == 0, nil
+	return answerOf(v), len(v.Problems) == 0
 }
 
 func renderCommand() *cobra.Command {
@@ -104,12 +101,12 @@ with --batch they are that line's answer.` + aboutExit,
 }
 
 // render returns the manifests of an input, or the answer of check if the input is rejected.
-func render(in input) (any, bool, error) {
+func render(in input) (any, bool) {
 	v := in.result()
 	if len(v.Problems) > 0 {
-		return answerOf(v), false, nil
+		return answerOf(v), false
 	}
-	return append([]plan.Object{}, v.Plan.NodePools.Manifests()...), true, nil
+	return append([]plan.Object{}, v.Plan.NodePools.Manifests()...), true
 }
 
 // once validates one file. An input that cannot be read is wrong use.

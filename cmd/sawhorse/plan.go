@@ -44,25 +44,22 @@ and the effect on each pool's nodes. The JSON object has the sections of all ste
 		"also print what each step of the plan applies: policies, attributes, chart values, manifests, arguments")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		return once(args[0], func(in input) (bool, error) {
-			seen, paused, err := in.outlook()
-			switch {
-			case err != nil:
-				return false, err
-			case *format == "json":
+			seen, paused := in.outlook()
+			if *format == "json" {
 				return seen.Accepted, printJSON(seen)
 			}
 			seen.print(paused)
 			if *sections {
-				err = seen.printSections()
+				return seen.Accepted, seen.printSections()
 			}
-			return seen.Accepted, err
+			return seen.Accepted, nil
 		})
 	}
 	return c
 }
 
 // outlook validates an input as a pass would, and compares its plan with what was applied last.
-func (in input) outlook() (seen outlook, paused bool, err error) {
+func (in input) outlook() (seen outlook, paused bool) {
 	last := in.applied()
 	last.plan.SetFingerprints()
 	last.records.Applied = map[string]string{}
@@ -81,7 +78,7 @@ func (in input) outlook() (seen outlook, paused bool, err error) {
 		if c := result.Config; !c.Paused && !c.HasRefused(params.ParamFreeze) && last.plan.Freeze(c.Freeze) {
 			seen.Steps = slices.DeleteFunc(last.plan.Due(last.records.Applied), func(s plan.Step) bool { return s.Name != plan.FreezeStep })
 		}
-		return seen, false, nil
+		return seen, false
 	}
 	seen.Steps, seen.Pools = append(seen.Steps, result.Plan.Due(last.records.Applied)...), append(seen.Pools, result.Plan.Effects...)
 	differs := map[string][]string{}
@@ -93,7 +90,7 @@ func (in input) outlook() (seen outlook, paused bool, err error) {
 	for _, s := range result.Plan.Sections() {
 		seen.Sections = append(seen.Sections, sectionOfStep{s, differs[s.Step]})
 	}
-	return seen, result.Config.Paused, nil
+	return seen, result.Config.Paused
 }
 
 func (o outlook) print(paused bool) {

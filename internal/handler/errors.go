@@ -60,7 +60,7 @@ func quotaReached(err error) bool { return outcome.Code(err) == "LimitExceededEx
 
 // throttled reports whether AWS or the API server still asked to slow down after all tries of one call.
 func throttled(err error) bool {
-	if errors.As(err, new(*outcome.Busy)) {
+	if outcome.IsNotYet(err, outcome.Throttled) {
 		return true
 	}
 	code := outcome.Code(err)
@@ -78,6 +78,6 @@ func unavailable(err error) bool {
 		return true // of EKS: the answer to a creation was lost, and the SDK's next try found the resource; the next call finds it too
 	}
 	// If AWS's answer breaks off, the SDK does not repeat the call.
-	return errors.As(err, new(*outcome.NotReady)) || errors.As(err, new(*outcome.Unreachable)) || errors.As(err, new(*url.Error)) ||
+	return outcome.IsNotYet(err, outcome.Unready) || errors.As(err, new(*outcome.Unreachable)) || errors.As(err, new(*url.Error)) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) == aws.TrueTernary
 }

@@ -36,7 +36,7 @@ func TestErrorNames(t *testing.T) {
 		{code("RequestLimitExceeded"), statemachine.Throttled},
 		{code("AccessDenied"), statemachine.StepFailed},
 		{fmt.Errorf("rule x: put: %w", code("LimitExceededException")), statemachine.StepFailed}, // a quota
-		{fmt.Errorf("cluster x: %w", &outcome.Busy{Reason: "429"}), statemachine.Throttled},
+		{fmt.Errorf("cluster x: %w", &outcome.NotYet{Reason: outcome.Throttled, Note: "429"}), statemachine.Throttled},
 		{code("InternalFailure"), statemachine.StepFailed},
 		{code("ConcurrentModification"), statemachine.Unavailable},
 		{fmt.Errorf("access entry x: create: %w", code("ResourceInUseException")), statemachine.Unavailable},
@@ -46,7 +46,7 @@ func TestErrorNames(t *testing.T) {
 		}, statemachine.Unavailable},
 		{fmt.Errorf("role x: get: %w", &smithyhttp.RequestSendError{Err: io.EOF}), statemachine.Unavailable},
 		{fmt.Errorf("node x: get: %w", &url.Error{Op: "Get", URL: "https://a", Err: io.EOF}), statemachine.Unavailable},
-		{fmt.Errorf("node x: get: %w", &outcome.NotReady{Reason: "401"}), statemachine.Unavailable},
+		{fmt.Errorf("node x: get: %w", &outcome.NotYet{Reason: outcome.Unready, Note: "401"}), statemachine.Unavailable},
 		// Helm drops the error of net/http.
 		{fmt.Errorf("release x: install: %w", &outcome.Unreachable{Cluster: "x", Cause: io.EOF}), statemachine.Unavailable},
 		{errors.New("x"), statemachine.StepFailed},

@@ -143,7 +143,7 @@ func TestConnectIsRefusedWithoutAnAccessEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.Get(ctx, k8s.Deployment, "kube-system", "x")
-	if !errors.As(err, new(*outcome.NotReady)) || !strings.HasPrefix(err.Error(), "Deployment/kube-system/x: get: ") {
+	if !outcome.IsNotYet(err, outcome.Unready) || !strings.HasPrefix(err.Error(), "Deployment/kube-system/x: get: ") {
 		t.Errorf("the error is %v", err)
 	}
 	// a known user without rights

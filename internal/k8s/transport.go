@@ -36,10 +36,10 @@ type transport struct {
 // WrappedRoundTripper gives client-go access to the wrapped transport, to close its idle connections.
 func (t transport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
 
-// RoundTrip sends the request. A 401 becomes a *outcome.NotReady, because EKS takes seconds until a new access entry
+// RoundTrip sends the request. A 401 becomes a *outcome.NotYet, because EKS takes seconds until a new access entry
 // works. A 429 for an eviction comes from a PodDisruptionBudget and is returned. No answer becomes a
 // *outcome.Unreachable: the usual cause is a private endpoint that the function cannot reach. An answer that breaks off
-// while it is read also becomes a *outcome.NotReady.
+// while it is read also becomes a *outcome.NotYet.
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, end := context.WithTimeout(request.Context(), t.timeout)
 	response, err := t.RoundTripper.RoundTrip(request.WithContext(ctx))
@@ -59,8 +59,9 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 			"API servers do not redirect, and the function's token goes nowhere else", t.cluster, response.Status)
 	case status == http.StatusUnauthorized:
 		response.Body.Close()
-		return nil, &outcome.NotReady{
-			Reason: "cluster " + t.cluster + ": Unauthorized: the function's access entry is missing, or does not work yet",
+		return nil, &outcome.NotYet{
+			Reason: outcome.Unready,
+			Note:   "cluster " + t.cluster + ": Unauthorized: the function's access entry is missing, or does not work yet",
 		}
 	case status < 500 && status != http.StatusTooManyRequests || strings.HasSuffix(request.URL.Path, "/eviction"):
 		t.refused.Store(0)
@@ -71,12 +72,12 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	defer response.Body.Close()
 	reason := fmt.Sprintf("cluster %s: the API server answered %s%s", t.cluster, response.Status, said(response.Body))
 	if status == http.StatusTooManyRequests {
-		return nil, &outcome.Busy{Reason: reason}
+		return nil, &outcome.NotYet{Reason: outcome.Throttled, Note: reason}
 	}
-	return nil, &outcome.NotReady{Reason: reason}
+	return nil, &outcome.NotYet{Reason: outcome.Unready, Note: reason}
 }
 
-// answer is the body of a response. If it breaks off, Read returns a *outcome.NotReady, because net/http reports this in
+// answer is the body of a response. If it breaks off, Read returns a *outcome.NotYet, because net/http reports this in
 // many ways and client-go does not retry. If it is too large, Read returns an error.
 type answer struct {
 	io.ReadCloser
@@ -97,7 +98,7 @@ func (a *answer) Read(to []byte) (int, error) {
 			"look at who answers in its place", a.cluster, largest>>20)
 	}
 	if err != nil && err != io.EOF {
-		err = &outcome.NotReady{Reason: fmt.Sprintf("cluster %s: the API server's answer broke off: %v", a.cluster, err)}
+		err = &outcome.NotYet{Reason: outcome.Unready, Note: fmt.Sprintf("cluster %s: the API server's answer broke off: %v", a.cluster, err)}
 	}
 	return n, err
 }

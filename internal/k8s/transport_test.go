@@ -3,7 +3,6 @@ package k8s_test
 import (
 	"bytes"
 	"compress/gzip"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -56,7 +55,7 @@ func TestAnAnswerThatBreaksOff(t *testing.T) {
 			wrong(w)
 			_, _ = io.WriteString(w, `{"kind":"Node"`)
 		})
-		if _, err := cut.Get(t.Context(), k8s.Node, "", "n"); !errors.As(err, new(*outcome.NotReady)) {
+		if _, err := cut.Get(t.Context(), k8s.Node, "", "n"); !outcome.IsNotYet(err, outcome.Unready) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -118,7 +117,7 @@ func TestWhatOnlyTimeCures(t *testing.T) {
 		t.Run(fmt.Sprint(c.status, c.retryAfter), func(t *testing.T) {
 			client, asked := refusing(t, c.status, c.retryAfter)
 			_, err := client.Get(t.Context(), k8s.Node, "", "n")
-			if busy, notReady := errors.As(err, new(*outcome.Busy)), errors.As(err, new(*outcome.NotReady)); busy != c.busy ||
+			if busy, notReady := outcome.IsNotYet(err, outcome.Throttled), outcome.IsNotYet(err, outcome.Unready); busy != c.busy ||
 				notReady == c.busy {
 				t.Errorf("%v", err)
 			}

@@ -99,7 +99,7 @@ func TestNoAnswerInTime(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	begins.Store(true)
-	if err := ask(); !errors.As(err, new(*outcome.NotReady)) || errors.Is(err, context.DeadlineExceeded) {
+	if err := ask(); !outcome.IsNotYet(err, outcome.Unready) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("an answer that does not go on: %v", err)
 	}
 	if stop(); !errors.As(ask(), new(*outcome.Unreachable)) {

@@ -68,12 +68,6 @@ func (p Progress) Shortened() Progress {
 	return p
 }
 
-// NotYet returns a Progress that waits.
-func (p Progress) NotYet(wait time.Duration, format string, args ...any) (Progress, error) {
-	p.Wait, p.Note = wait, fmt.Sprintf(format, args...)
-	return p, nil
-}
-
 // Rejected is the error of a step that found its input impossible before it changed anything. The pass ends as
 // Rejected.
 type Rejected struct {
@@ -95,12 +89,6 @@ func Reject(parameter, format string, args ...any) error {
 	return &Rejected{Problems: []params.Problem{{Parameter: parameter, Message: fmt.Sprintf(format, args...)}}}
 }
 
-// NotReady is an error that usually passes within seconds, such as an access entry that does not work yet or a server
-// failure. The same call is made again, a few times.
-type NotReady struct{ Reason string }
-
-func (n *NotReady) Error() string { return n.Reason }
-
 // Unreachable is the error for a cluster whose API server gave no answer at all. It does not unwrap to its Cause,
 // because that may be a context.DeadlineExceeded. client-go's RetryOnConflict takes such an error for its own timeout
 // and returns nil, and Helm would then count objects as deleted that still exist.
@@ -121,11 +109,6 @@ const TookBack = "and Sawhorse took it back to"
 
 // NeitherWorks is in it too if the version before does not work any more.
 const NeitherWorks = "which does not work either"
-
-// Busy is the error of a server that asks to be called less often (HTTP 429). The same call is made again, for minutes.
-type Busy struct{ Reason string }
-
-func (b *Busy) Error() string { return b.Reason }
 
 // Longest is the maximum length in bytes of a text in the state machine, the log and the records. Parts of it come from
 // the cluster and may have any length, and an execution fails if its state has more than 256 KB.

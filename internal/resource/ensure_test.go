@@ -124,7 +124,7 @@ func TestDelete(t *testing.T) {
 	s.did(w, w.Ensure(t.Context(), resource.Live{Name: "thing"}, s.wanted("", nil, nil)), nil, 1, "create")
 	w = s.open()
 	err := w.Delete(t.Context(), resource.Live{Name: "thing"}, s.removal(nil))
-	var early *outcome.Early
+	var early *outcome.NotYet
 	if !errors.As(err, &early) || early.Wait != 1 || early.Note != "AWS does not show thing, which was made less than three minutes ago" {
 		t.Errorf("%v", err)
 	}

@@ -72,7 +72,7 @@ func Open(ctx context.Context, records Records, rack, step string, now func() ti
 // End ends the call: it records that its writes have been made, and returns the call's progress.
 func (w *Writer) End(ctx context.Context, err error) (outcome.Progress, error) {
 	if w.unsaved {
-		if failed := w.save(ctx); failed != nil && (err == nil || errors.As(err, new(*outcome.Early))) {
+		if failed := w.save(ctx); failed != nil && (err == nil || outcome.IsNotYet(err, outcome.Waiting)) {
 			err = failed
 		}
 	}
@@ -204,7 +204,7 @@ func (w *Writer) Unseen(path string) []string {
 
 // NotShown returns a wait for a resource that was created within the Lag and is not found.
 func NotShown(wait time.Duration, subject string) error {
-	return outcome.NotYet(wait, "AWS does not show %s, which was made less than three minutes ago", subject)
+	return outcome.Wait(wait, "AWS does not show %s, which was made less than three minutes ago", subject)
 }
 
 // Hash returns a short text that is equal only for equal values.

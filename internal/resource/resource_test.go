@@ -132,7 +132,7 @@ func TestAWaitDoesNotHideAFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.cloud.FailAt(1, awsfake.Throttling)
-	if progress, err := w.End(t.Context(), outcome.NotYet(time.Second, "x")); !errors.Is(err, awsfake.Throttling) {
+	if progress, err := w.End(t.Context(), outcome.Wait(time.Second, "x")); !errors.Is(err, awsfake.Throttling) {
 		t.Errorf("%+v, %v", progress, err)
 	}
 }

@@ -149,7 +149,7 @@ func (l *looker) look(source doctor.Source, do func() error) {
 
 // reason returns an error as a finding shows it: the service's own code and message, or the whole chain.
 func (l *looker) reason(err error) string {
-	if errors.As(err, new(*outcome.NotReady)) {
+	if outcome.IsNotYet(err, outcome.Unready) {
 		const unknown = "the cluster's API server does not know the caller: "
 		if l.o.Facts.Cluster.AuthMode == doctor.ConfigMap {
 			return unknown + "the cluster's access mode is CONFIG_MAP, and access entries come with karpenter_auth_mode=true"

@@ -72,7 +72,7 @@ func (w *writer) all(ctx context.Context, changes []store.ChangeRequest) (err er
 			return err
 		}
 		if !all {
-			return outcome.NotYet(pause, "Parameter Store takes %d writes a second; change %s goes on", atOnce, c.ID)
+			return outcome.Wait(pause, "Parameter Store takes %d writes a second; change %s goes on", atOnce, c.ID)
 		}
 		if err := w.Store.Finish(ctx, w.rack, c.ID); err != nil {
 			return err

@@ -88,7 +88,8 @@ func unseenTag(p *plan.Plan, err error) error {
 	if outcome.Code(err) != "AccessDeniedException" {
 		return err
 	}
-	return &outcome.NotReady{Reason: fmt.Sprintf("%v; the function may change only a cluster that carries the tag %s=%s: "+
+	return &outcome.NotYet{Reason: outcome.Unready, Note: fmt.Sprintf("%v; "+
+		"the function may change only a cluster that carries the tag %s=%s: "+
 		"look whether cluster %s has it, and whether a service control policy refuses",
 		err, ownership.TagRack, p.Rack, p.Cluster.Name)}
 }
@@ -99,7 +100,7 @@ func (a *Step) open(ctx context.Context, p *plan.Plan, w *resource.Writer) error
 		return err
 	}
 	if !ready {
-		return outcome.NotYet(poll, "EKS changes the access mode of cluster %s to %s", p.Cluster.Name, p.Access.Mode)
+		return outcome.Wait(poll, "EKS changes the access mode of cluster %s to %s", p.Cluster.Name, p.Access.Mode)
 	}
 	if err := a.entries(ctx, p, w); err != nil {
 		return err
@@ -109,8 +110,8 @@ func (a *Step) open(ctx context.Context, p *plan.Plan, w *resource.Writer) error
 		return err
 	}
 	err = a.grant(ctx, client, p, w)
-	if errors.As(err, new(*outcome.NotReady)) {
-		return outcome.NotYet(poll, "the access entry of function access does not work yet")
+	if outcome.IsNotYet(err, outcome.Unready) {
+		return outcome.Wait(poll, "the access entry of function access does not work yet")
 	}
 	return err
 }

@@ -62,11 +62,11 @@ func (a *Step) revoke(ctx context.Context, p *plan.Plan, w *resource.Writer) err
 	case err == nil:
 		return nil
 	case k8s.IsForbidden(err) && outcome.Young(own.CreatedAt, a.Now()):
-		return outcome.NotYet(poll, "the access entry of function access does not work yet")
+		return outcome.Wait(poll, "the access entry of function access does not work yet")
 	// This also happens if our entry was just deleted and EKS still returns it.
-	case errors.As(err, new(*outcome.NotReady)):
+	case outcome.IsNotYet(err, outcome.Unready):
 		if !stale(own, a.Principals["access"]) {
-			return outcome.NotYet(poll, "the API server of cluster %s does not let function access in: %v", p.Cluster.Name, err)
+			return outcome.Wait(poll, "the API server of cluster %s does not let function access in: %v", p.Cluster.Name, err)
 		}
 	case !k8s.IsForbidden(err) && !errors.As(err, new(*outcome.Unreachable)):
 		return err

@@ -25,7 +25,7 @@ func (a *Step) entries(ctx context.Context, p *plan.Plan, w *resource.Writer) er
 	var waiting error
 	for _, function := range slices.Sorted(maps.Keys(a.Principals)) {
 		err := a.entry(ctx, p, function, w)
-		if err != nil && !errors.As(err, new(*outcome.Early)) {
+		if err != nil && !outcome.IsNotYet(err, outcome.Waiting) {
 			return err
 		}
 		if waiting == nil {
@@ -104,7 +104,7 @@ func (a *Step) create(ctx context.Context, p *plan.Plan, function string) error 
 		ClusterName: &p.Cluster.Name, PrincipalArn: &role.ARN, KubernetesGroups: groups(function), Type: new("STANDARD"), Tags: tags,
 	})
 	if errors.As(err, new(*types.ResourceInUseException)) {
-		return outcome.NotYet(poll,
+		return outcome.Wait(poll,
 			"EKS has an access entry of function %s that it does not show yet, or an earlier one that is being deleted", function)
 	}
 	if err != nil {
@@ -137,7 +137,7 @@ func (a *Step) unknownToEKS(ctx context.Context, function string, err error) err
 		return look
 	}
 	if outcome.Young(made, a.Now()) {
-		err = outcome.NotYet(poll, "EKS does not know the role of function %s yet: it was made less than a minute ago", function)
+		err = outcome.Wait(poll, "EKS does not know the role of function %s yet: it was made less than a minute ago", function)
 		return resource.NotMade(err)
 	}
 	return fmt.Errorf("EKS refuses the role of function %s although it is no new one; deploy the stack again: %w", function, err)
@@ -171,7 +171,7 @@ func (a *Step) policy(ctx context.Context, p *plan.Plan, function string, made *
 		}
 	}
 	if made != nil && a.Now().Before(made.Add(2*poll)) {
-		return outcome.NotYet(poll, "the access entry of function %s is new, and is looked at again", function)
+		return outcome.Wait(poll, "the access entry of function %s is new, and is looked at again", function)
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (a *Step) policy(ctx context.Context, p *plan.Plan, function string, made *
 // tooEarly turns the error of a call about an entry that EKS shows and does not find into a wait.
 func (a *Step) tooEarly(function string, made *time.Time, err error, w *resource.Writer) error {
 	if notFound(err) && (outcome.Young(made, a.Now()) || w.Recent(aspect(function))) {
-		return outcome.NotYet(poll,
+		return outcome.Wait(poll,
 			"EKS does not show the access entry of function %s everywhere yet: it was made or deleted moments ago", function)
 	}
 	return err

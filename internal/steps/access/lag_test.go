@@ -1,7 +1,6 @@
 package access
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -100,7 +99,7 @@ func TestTheTagOfTheClusterCountsLater(t *testing.T) {
 	s := begin(t)
 	s.cloud.FailAt(2, late) // the call after DescribeCluster
 	_, err := s.step.Run(t.Context(), s.plan, "")
-	if !errors.As(err, new(*outcome.NotReady)) || !strings.Contains(err.Error(), "sawhorse.dev/rack=demo") ||
+	if !outcome.IsNotYet(err, outcome.Unready) || !strings.Contains(err.Error(), "sawhorse.dev/rack=demo") ||
 		!strings.Contains(err.Error(), "eks:UpdateClusterConfig") {
 		t.Fatalf("refused: %v", err)
 	}

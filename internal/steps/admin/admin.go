@@ -56,7 +56,7 @@ func (f Function) Refused(ctx context.Context, cluster plan.Cluster, err error) 
 			"because its access entry lacks AmazonEKSClusterAdminPolicy; send a full Rack Reconcile Requested, which puts it back: %w",
 			f.Name, cluster.Name, err)
 	case outcome.Young(out.AssociatedAccessPolicies[at].AssociatedAt, f.Now()):
-		return outcome.NotYet(poll,
+		return outcome.Wait(poll,
 			"the AmazonEKSClusterAdminPolicy of function %s does not work yet: it was associated less than a minute ago", f.Name)
 	}
 	return fmt.Errorf("function %s is forbidden what it asks of cluster %s, although EKS makes it an administrator; "+

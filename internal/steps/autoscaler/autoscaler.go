@@ -4,7 +4,6 @@ package autoscaler
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -58,7 +57,7 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progres
 	err = run.converge(ctx)
 	switch {
 	case k8s.IsConflict(err):
-		err = outcome.NotYet(poll, "%v", err) // the Deployment was written between our read and our write
+		err = outcome.Wait(poll, "%v", err) // the Deployment was written between our read and our write
 	case err == nil && p.Autoscaler.State != plan.AutoscalerBaseline:
 		// The hand-over is complete: turning off must check the capacity again.
 		err = outcome.ForgetKept(ctx, s.Checkpoints, p.Rack, outcome.CheckpointOff)
@@ -176,7 +175,7 @@ func (r *run) change(ctx context.Context, live deployment, edit func(deployment)
 		}
 	}
 	waiting := r.write(ctx, live, wanted)
-	if !errors.As(waiting, new(*outcome.Early)) {
+	if !outcome.IsNotYet(waiting, outcome.Waiting) {
 		return waiting // nothing was written
 	}
 	return cmp.Or(r.arbiter().Made(ctx, r.plan.Rack, contest(live), wanted.setting(), ruling), waiting)
@@ -197,13 +196,13 @@ func (r *run) write(ctx context.Context, live, wanted deployment) error {
 	subject := k8s.Subject(live.Unstructured)
 	if written {
 		r.progress.Changed(fmt.Sprintf("updated to %d replica(s)", wanted.replicas()), "%s", subject)
-		return outcome.NotYet(poll, "%s: its change has not been seen yet", subject)
+		return outcome.Wait(poll, "%s: its change has not been seen yet", subject)
 	}
 	rollout, err := k8s.RolloutOf(live.Unstructured)
 	if err != nil || rollout.Done {
 		return err
 	}
-	return outcome.NotYet(poll, "%s: %s", subject, rollout.Note)
+	return outcome.Wait(poll, "%s: %s", subject, rollout.Note)
 }
 
 // target makes Cluster Autoscaler run on a system node and scale only the groups in these arguments.
@@ -216,7 +215,7 @@ func (r *run) target(ctx context.Context, live deployment, args []string) error 
 		return err
 	}
 	if !k8s.AnyReady(nodesUp) {
-		return outcome.NotYet(poll, "no Ready node carries %s=true yet", ownership.LabelSystemNode)
+		return outcome.Wait(poll, "no Ready node carries %s=true yet", ownership.LabelSystemNode)
 	}
 	return r.change(ctx, live, func(wanted deployment) {
 		wanted.scale(1)

@@ -65,7 +65,7 @@ func (r *run) finish(ctx context.Context, live deployment) error {
 		r.progress.Warn("karpenter_enabled", "%s is as it was before Karpenter, and its pods do not get ready: %s. "+
 			"Look at the pods (kubectl describe): they failed before Karpenter too, or what they need has changed.", subject, rollout.Note)
 	} else if !rollout.Done {
-		return outcome.NotYet(poll, "%s: %s", subject, rollout.Note)
+		return outcome.Wait(poll, "%s: %s", subject, rollout.Note)
 	}
 	return r.Baselines.Forget(ctx, r.plan.Rack, outcome.BaselineAutoscaler)
 }

@@ -104,7 +104,7 @@ func (r *run) hold(err error) error {
 	if !errors.As(err, &rejected) {
 		return err
 	}
-	return outcome.NotYet(patience, "waits because of a change since turning off began (write karpenter_enabled=true to go back): %s",
+	return outcome.Wait(patience, "waits because of a change since turning off began (write karpenter_enabled=true to go back): %s",
 		rejected.Problems[0].Message)
 }
 
@@ -169,7 +169,7 @@ func (r *run) scale(ctx context.Context, lack *shortage) error {
 		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. Nodes for the rest are starting; "+
 			"if pods stay Pending, give the node groups more nodes, or stop those pods.", lack.figures())
 	default:
-		return outcome.NotYet(poll, "the pods of Karpenter's nodes wait for further nodes; %s",
+		return outcome.Wait(poll, "the pods of Karpenter's nodes wait for further nodes; %s",
 			waiting(slices.Concat(lack.groups, lack.builds)))
 	}
 	return nil

@@ -127,7 +127,7 @@ func (r *run) change(ctx context.Context, at *attempt) error {
 	case found.trouble != "" && r.late(at.Installed):
 		return r.fail(ctx, at, found.trouble)
 	}
-	return outcome.NotYet(poll, "%s", found.note())
+	return outcome.Wait(poll, "%s", found.note())
 }
 
 // late reports whether a change that is under way since a time has had its time.
@@ -192,7 +192,7 @@ func (r *run) back(ctx context.Context, at *attempt) error {
 	}
 	note := found.note()
 	if note != "" && r.Now().Before(at.Failed.Add(backTime)) {
-		return outcome.NotYet(poll, "Karpenter %s failed (%s), and %s comes back: %s", at.Version, at.Failure, previous.Version, note)
+		return outcome.Wait(poll, "Karpenter %s failed (%s), and %s comes back: %s", at.Version, at.Failure, previous.Version, note)
 	}
 	again := "which works again"
 	if note != "" {
@@ -236,8 +236,8 @@ func (r *run) uninstalled(ctx context.Context) error {
 // lasting reports whether an error will stay if the call is repeated: one of the objects, and not of the API server or of
 // the connection to it.
 func lasting(err error) bool {
-	return !errors.As(err, new(net.Error)) && !errors.As(err, new(*outcome.NotReady)) && !errors.As(err, new(*outcome.Busy)) &&
-		!errors.As(err, new(*outcome.Unreachable)) && !errors.As(err, new(*outcome.Rejected)) && !errors.As(err, new(*outcome.Early))
+	return !errors.As(err, new(net.Error)) && !outcome.IsNotYet(err, outcome.Unready) && !outcome.IsNotYet(err, outcome.Throttled) &&
+		!errors.As(err, new(*outcome.Unreachable)) && !errors.As(err, new(*outcome.Rejected)) && !outcome.IsNotYet(err, outcome.Waiting)
 }
 
 // finding says how far a version of the controller works.
@@ -254,7 +254,7 @@ func (f finding) note() string {
 
 // works looks whether the pods of a version are Ready, and whether the pools are that were Ready before.
 func (r *run) works(ctx context.Context, at *attempt, version string) (finding, error) {
-	var waiting *outcome.Early
+	var waiting *outcome.NotYet
 	switch err := r.rollout(ctx); {
 	case errors.As(err, &waiting):
 		failures, err := r.podFailures(ctx, at)

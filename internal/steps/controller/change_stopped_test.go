@@ -110,7 +110,7 @@ func (s stopping) WrappedRoundTripper() http.RoundTripper { return s.RoundTrippe
 func (s stopping) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method != http.MethodGet && s.begun() {
 		if *s.left--; *s.left < 0 {
-			return nil, &outcome.NotReady{Reason: "stopped"}
+			return nil, &outcome.NotYet{Reason: outcome.Unready, Note: "stopped"}
 		}
 	}
 	return s.RoundTripper.RoundTrip(request)
@@ -136,7 +136,7 @@ func TestAPassIsStoppedWhileAVersionComesBack(t *testing.T) {
 		left := writes
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return stopping{next, begun, &left} })
 		c.step.Connect = c.as(config).Connect
-		if _, err := c.step.Run(ctx, c.plan, PartRelease); !errors.As(err, new(*outcome.NotReady)) {
+		if _, err := c.step.Run(ctx, c.plan, PartRelease); !outcome.IsNotYet(err, outcome.Unready) {
 			t.Fatalf("%d writes: %v", writes, err)
 		}
 		if failed := c.record().RolledBack; failed == nil || failed.Version != "1.12.1" || failed.Write != 1 {

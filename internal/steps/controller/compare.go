@@ -43,7 +43,7 @@ func (r *run) compare(ctx context.Context, part string) error {
 		if err != nil || left == "" {
 			return err
 		}
-		return outcome.NotYet(poll, "%s: its removal needs the controller", left)
+		return outcome.Wait(poll, "%s: its removal needs the controller", left)
 	}
 	return nil
 }

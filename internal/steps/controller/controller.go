@@ -140,10 +140,10 @@ func (r *run) established(ctx context.Context, names []string) error {
 			return err
 		}
 		if crd == nil {
-			return outcome.NotYet(poll, "CustomResourceDefinition/%s: not there yet", name)
+			return outcome.Wait(poll, "CustomResourceDefinition/%s: not there yet", name)
 		}
 		if established, note := k8s.Established(crd); !established {
-			return outcome.NotYet(poll, "%s: %s", k8s.Subject(crd), note)
+			return outcome.Wait(poll, "%s: %s", k8s.Subject(crd), note)
 		}
 	}
 	return nil
@@ -234,7 +234,7 @@ func (r *run) install(ctx context.Context, wanted rendered) error {
 	return r.prune(ctx, wanted)
 }
 
-// rollout returns an outcome.Early until the controller's pods are Ready.
+// rollout returns an outcome.NotYet until the controller's pods are Ready.
 func (r *run) rollout(ctx context.Context) error {
 	deployment, err := r.client.Get(ctx, k8s.Deployment, ownership.Namespace, ownership.ReleaseController)
 	if err != nil {
@@ -255,7 +255,7 @@ func (r *run) rollout(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return outcome.NotYet(poll, "%s", strings.Join(append([]string{k8s.Subject(deployment) + ": " + rollout.Note}, troubles...), "; "))
+	return outcome.Wait(poll, "%s", strings.Join(append([]string{k8s.Subject(deployment) + ": " + rollout.Note}, troubles...), "; "))
 }
 
 // replicas returns the plan's replicas if the system nodes span as many zones, otherwise 1. The chart spreads the pods
@@ -322,7 +322,7 @@ func (r *run) remove(ctx context.Context) error {
 		return err
 	}
 	if left != "" {
-		return outcome.NotYet(poll, "%s still exists: the controller stays until it is gone", left)
+		return outcome.Wait(poll, "%s still exists: the controller stays until it is gone", left)
 	}
 	if err := r.forget(ctx); err != nil {
 		return err
@@ -352,7 +352,7 @@ func (r *run) remove(ctx context.Context) error {
 		return err
 	}
 	if len(pods) > 0 {
-		return outcome.NotYet(poll, "%s: ending", k8s.Subject(&pods[0]))
+		return outcome.Wait(poll, "%s: ending", k8s.Subject(&pods[0]))
 	}
 	return r.uninstalled(ctx)
 }

@@ -26,7 +26,7 @@ const again = time.Minute
 
 // admitAgain deletes the controller's pods that were admitted without credentials. A restart keeps a pod's
 // specification, so such a pod would use the node's role and fail for ever. The deletion is recorded in the Deployment
-// first, so that deletions stay rare even if a call is interrupted. It returns an outcome.Early that names the pods, until
+// first, so that deletions stay rare even if a call is interrupted. It returns an outcome.NotYet that names the pods, until
 // all have credentials.
 func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructured) error {
 	variable := irsaVariable
@@ -39,7 +39,7 @@ func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructu
 	}
 	// EKS's webhook leaves a variable that the template has as it is, so in the pods it would prove nothing.
 	if hasVariable(typed.Spec.Template.Spec, variable) {
-		return outcome.NotYet(poll, "%s: its template sets %s, which is EKS's to set; take it out: kubectl -n %s set env deployment/%s %s-",
+		return outcome.Wait(poll, "%s: its template sets %s, which is EKS's to set; take it out: kubectl -n %s set env deployment/%s %s-",
 			k8s.Subject(deployment), variable, ownership.Namespace, ownership.ReleaseController, variable)
 	}
 	pods, err := r.client.PodsOf(ctx, deployment)
@@ -56,7 +56,7 @@ func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructu
 	if len(bare) == 0 {
 		return nil
 	}
-	waiting := outcome.NotYet(poll, "%s: admitted without %s, so without credentials", strings.Join(subjects, ", "), variable)
+	waiting := outcome.Wait(poll, "%s: admitted without %s, so without credentials", strings.Join(subjects, ", "), variable)
 	last, err := time.Parse(time.RFC3339, deployment.GetAnnotations()[ownership.AnnotationPodsDeleted])
 	if err == nil && r.Now().Before(last.Add(again)) {
 		return waiting

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -19,7 +18,7 @@ type failing struct {
 
 func (f failing) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Path == f.path {
-		return nil, &outcome.NotReady{Reason: "cluster demo: the API server answered 500"}
+		return nil, &outcome.NotYet{Reason: outcome.Unready, Note: "cluster demo: the API server answered 500"}
 	}
 	return f.RoundTripper.RoundTrip(request)
 }
@@ -33,7 +32,7 @@ func TestTheAPIServerFailsWhileHelmDiscoversKinds(t *testing.T) {
 	config := rest.CopyConfig(s.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return failing{next, "/api"} })
 	_, err := s.as(config).Run(ctx, s.plan, PartRelease)
-	if !errors.As(err, new(*outcome.NotReady)) || !strings.Contains(err.Error(), "release karpenter: install") {
+	if !outcome.IsNotYet(err, outcome.Unready) || !strings.Contains(err.Error(), "release karpenter: install") {
 		t.Errorf("%T %v", err, err)
 	}
 	s.run(PartRelease, "installed release karpenter 1.10.0")

@@ -32,7 +32,7 @@ func (r *run) plugin(ctx context.Context) error {
 			applied.Subject, strings.Join(applied.Contested, ", "))
 	}
 	if applied.Action == k8s.Terminating {
-		return outcome.NotYet(poll, "%s: an earlier one of this name is being deleted", applied.Subject)
+		return outcome.Wait(poll, "%s: an earlier one of this name is being deleted", applied.Subject)
 	}
 	return nil
 }

@@ -217,7 +217,7 @@ func (h *helm) uninstall(name string) error {
 	uninstall.WaitStrategy, uninstall.Timeout = kube.HookOnlyStrategy, 30*time.Second
 	uninstall.DeletionPropagation = "background"
 	if _, err := uninstall.Run(name); err != nil {
-		return &outcome.NotReady{Reason: fmt.Sprintf("release %s: uninstall: %v", name, err)}
+		return &outcome.NotYet{Reason: outcome.Unready, Note: fmt.Sprintf("release %s: uninstall: %v", name, err)}
 	}
 	return nil
 }

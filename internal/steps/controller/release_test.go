@@ -29,7 +29,7 @@ func TestAFailedUninstallIsTriedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := (&helm{config: config}).uninstall("karpenter")
-	if !errors.As(err, new(*outcome.NotReady)) {
+	if !outcome.IsNotYet(err, outcome.Unready) {
 		t.Errorf("%v", err)
 	}
 }

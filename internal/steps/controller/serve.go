@@ -42,7 +42,7 @@ func (r *run) serve(ctx context.Context) error {
 		return err
 	}
 	if hopeless := errors.As(trouble, new(*outcome.Rejected)); !hopeless && r.Now().Before(since.Add(patience)) {
-		return outcome.NotYet(poll, "%v", trouble)
+		return outcome.Wait(poll, "%v", trouble)
 	}
 	r.progress.Happened("karpenter_enabled", "Karpenter's controller does not get ready (%v). The removal goes on without it: "+
 		"what has not ended two minutes after the drain window, Sawhorse ends through EC2. Look at the controller's log for the "+
@@ -50,7 +50,7 @@ func (r *run) serve(ctx context.Context) error {
 	return nil
 }
 
-// revive restores the controller, and returns an outcome.Early until its pods are Ready. A deployed release of the plan's
+// revive restores the controller, and returns an outcome.NotYet until its pods are Ready. A deployed release of the plan's
 // version is only repaired, whatever its values: a removal is no time for a new revision.
 func (r *run) revive(ctx context.Context) error {
 	wanted, err := r.controller(ctx)

@@ -2,7 +2,6 @@ package infrastructure
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -54,7 +53,7 @@ func (i *Step) retire(ctx context.Context, p *plan.Plan, role string, w *resourc
 			return err
 		}
 		err := i.removeRole(ctx, p, role, w)
-		if used = errors.As(err, new(*outcome.Early)); !used {
+		if used = outcome.IsNotYet(err, outcome.Waiting); !used {
 			return err
 		}
 	}

@@ -34,7 +34,7 @@ func (i *Step) entry(ctx context.Context, p *plan.Plan, role *iamtypes.Role, w *
 	}
 	if found.Found && !w.Deleted(found.Name) && !working(live, role) {
 		if !w.Confirms(found.Name+"/type", nodeEntry) { // it may be the one that was replaced
-			return nil, outcome.NotYet(poll, "EKS still shows the %s from before it was replaced less than three minutes ago", found.Name)
+			return nil, outcome.Wait(poll, "EKS still shows the %s from before it was replaced less than three minutes ago", found.Name)
 		}
 		err := w.Write(ctx, resource.Write{
 			Aspect: found.Name, Read: resource.There, Change: outcome.Change{Subject: found.Name + " that did not work", Action: "deleted"},
@@ -63,7 +63,7 @@ func (i *Step) createEntry(ctx context.Context, p *plan.Plan, role *iamtypes.Rol
 		ClusterName: &p.Cluster.Name, PrincipalArn: role.Arn, Type: new(nodeEntry), Tags: p.Infrastructure.Tags,
 	})
 	if errors.As(err, new(*types.ResourceInUseException)) {
-		return outcome.NotYet(poll, "EKS has an access entry of role %s that it does not show yet, or an earlier one that is being deleted",
+		return outcome.Wait(poll, "EKS has an access entry of role %s that it does not show yet, or an earlier one that is being deleted",
 			*role.RoleName)
 	}
 	return wrap(i.unknownToEKS(role, err), "access entry %s: create", *role.Arn)
@@ -80,7 +80,7 @@ func (i *Step) unknownToEKS(role *iamtypes.Role, err error) error {
 		return err
 	}
 	if outcome.Young(role.CreateDate, i.Now()) {
-		return resource.NotMade(outcome.NotYet(poll, "EKS does not know role %s yet: it was made less than a minute ago", *role.RoleName))
+		return resource.NotMade(outcome.Wait(poll, "EKS does not know role %s yet: it was made less than a minute ago", *role.RoleName))
 	}
 	return fmt.Errorf("EKS refuses the role although it is no new one; see whether it is still there (`aws iam get-role "+
 		"--role-name %s`), and request a pass: %w", *role.RoleName, err)
@@ -185,7 +185,7 @@ func (i *Step) createAssociation(ctx context.Context, p *plan.Plan, role *iamtyp
 		RoleArn: role.Arn, Tags: p.Infrastructure.Tags,
 	})
 	if errors.As(err, new(*types.ResourceInUseException)) {
-		return outcome.NotYet(poll, "EKS has a pod identity association of service account %s/%s that it does not show yet, "+
+		return outcome.Wait(poll, "EKS has a pod identity association of service account %s/%s that it does not show yet, "+
 			"or an earlier one that is being deleted", ownership.Namespace, ownership.ServiceAccount)
 	}
 	return wrap(i.unknownToEKS(role, err), "pod identity association of cluster %s: create", p.Cluster.Name)

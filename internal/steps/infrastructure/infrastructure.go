@@ -126,7 +126,7 @@ func (i *Step) awaitPolicies(p *plan.Plan, w *resource.Writer) error {
 	if !slices.ContainsFunc(w.Changes, put) {
 		return nil
 	}
-	return outcome.NotYet(i.Delay, "the policies of %s have changed, and must be known everywhere before Karpenter uses them", role)
+	return outcome.Wait(i.Delay, "the policies of %s have changed, and must be known everywhere before Karpenter uses them", role)
 }
 
 // awaitAge returns a wait until everything that was created is at least Delay old. It waits at most 10 s at a time, so
@@ -144,7 +144,7 @@ func (i *Step) awaitAge(made []*time.Time) error {
 	if left == 0 {
 		return nil
 	}
-	return outcome.NotYet(min(left, 2*poll), "Karpenter's credentials and access are new, and must be known everywhere before it starts")
+	return outcome.Wait(min(left, 2*poll), "Karpenter's credentials and access are new, and must be known everywhere before it starts")
 }
 
 func (i *Step) remove(ctx context.Context, p *plan.Plan, w *resource.Writer) error {

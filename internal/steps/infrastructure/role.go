@@ -51,7 +51,7 @@ func (i *Step) role(ctx context.Context, p *plan.Plan, wanted wantedRole, w *res
 	switch {
 	case err != nil:
 	case owned && w.Deleted(aspect(wanted.Name)):
-		err = outcome.NotYet(poll, "IAM still returns role %s, which was deleted less than three minutes ago", wanted.Name)
+		err = outcome.Wait(poll, "IAM still returns role %s, which was deleted less than three minutes ago", wanted.Name)
 	case owned:
 		err = i.refuseDeleted(ctx, p, live)
 	}
@@ -87,7 +87,7 @@ func (i *Step) refuseDeleted(ctx context.Context, p *plan.Plan, live *types.Role
 	if err != nil || !outcome.Young(&at, i.Now()) || !noted(at, live) {
 		return err
 	}
-	return outcome.NotYet(poll, "IAM still returns role %s, which was deleted less than a minute ago", *live.RoleName)
+	return outcome.Wait(poll, "IAM still returns role %s, which was deleted less than a minute ago", *live.RoleName)
 }
 
 // noted reports whether a recorded deletion is one of this role, and not of an earlier role of the same name.
@@ -103,7 +103,7 @@ func (i *Step) tooEarly(role *types.Role, err error) error {
 	if role == nil || !noSuchRole(err) && !denied || !outcome.Young(role.CreateDate, i.Now()) {
 		return err
 	}
-	return outcome.NotYet(poll, "IAM does not know role %s everywhere yet: it was made less than a minute ago", *role.RoleName)
+	return outcome.Wait(poll, "IAM does not know role %s everywhere yet: it was made less than a minute ago", *role.RoleName)
 }
 
 // roleParts returns the permissions boundary, the trust policy and the tags of a role. The boundary comes first: without it
@@ -145,7 +145,7 @@ func (i *Step) createRole(ctx context.Context, p *plan.Plan, wanted wantedRole) 
 	})
 	if errors.As(err, new(*types.EntityAlreadyExistsException)) {
 		// An earlier call created it, and the read came from a replica that does not know it yet.
-		return nil, outcome.NotYet(poll, "IAM does not know role %s everywhere yet: it exists and is not found", wanted.Name)
+		return nil, outcome.Wait(poll, "IAM does not know role %s everywhere yet: it exists and is not found", wanted.Name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("role %s: create: %w", wanted.Name, err)
@@ -177,7 +177,7 @@ func (i *Step) removeRole(ctx context.Context, p *plan.Plan, name string, w *res
 func (i *Step) deleteRole(ctx context.Context, p *plan.Plan, live *types.Role) error {
 	_, err := i.IAM.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: live.RoleName})
 	if errors.As(err, new(*types.DeleteConflictException)) {
-		return outcome.NotYet(poll, "role %s is still in an instance profile", *live.RoleName)
+		return outcome.Wait(poll, "role %s is still in an instance profile", *live.RoleName)
 	}
 	if err == nil {
 		return nil

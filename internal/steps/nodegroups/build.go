@@ -50,7 +50,7 @@ func (n *run) build(ctx context.Context) error {
 		}
 	}
 	if waiting != "" && !n.progress.Unfinished {
-		return outcome.NotYet(poll, "EKS updates node group %s", waiting)
+		return outcome.Wait(poll, "EKS updates node group %s", waiting)
 	}
 	return nil
 }

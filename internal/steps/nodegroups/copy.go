@@ -39,7 +39,7 @@ func (n *run) copies(ctx context.Context) error {
 		}
 	}
 	if len(waiting) > 0 {
-		return outcome.NotYet(poll, "%s", strings.Join(waiting, "; "))
+		return outcome.Wait(poll, "%s", strings.Join(waiting, "; "))
 	}
 	return nil
 }

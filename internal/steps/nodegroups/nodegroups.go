@@ -56,7 +56,7 @@ func (n *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Prog
 	err = run.do(ctx, part)
 	if k8s.IsConflict(err) {
 		// Another writer, such as a kubelet, wrote the object between our read and our write.
-		err = outcome.NotYet(poll, "%v", err)
+		err = outcome.Wait(poll, "%v", err)
 	}
 	return w.End(ctx, err)
 }
@@ -128,7 +128,7 @@ func (n *run) labels(ctx context.Context) error {
 		}
 	}
 	if waiting != "" {
-		return outcome.NotYet(poll, "EKS updates node group %s", waiting)
+		return outcome.Wait(poll, "EKS updates node group %s", waiting)
 	}
 	return nil
 }

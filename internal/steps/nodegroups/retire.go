@@ -37,7 +37,7 @@ func (n *run) retire(ctx context.Context) error {
 	return nil
 }
 
-// replace does the next thing towards a group's deletion. It returns an outcome.Early until the group is deleted.
+// replace does the next thing towards a group's deletion. It returns an outcome.NotYet until the group is deleted.
 func (n *run) replace(ctx context.Context, r plan.Replacement) error {
 	old, err := n.group(ctx, r.Group)
 	if err != nil {
@@ -47,7 +47,7 @@ func (n *run) replace(ctx context.Context, r plan.Replacement) error {
 		return n.forget(ctx, r)
 	}
 	if old.Status == types.NodegroupStatusDeleting {
-		return outcome.NotYet(poll, "EKS deletes node group %s", r.Group)
+		return outcome.Wait(poll, "EKS deletes node group %s", r.Group)
 	}
 	// The copy was ready in the part "copy". It is checked again, because the drain cannot be undone.
 	copied, err := n.group(ctx, r.Copy)
@@ -62,7 +62,7 @@ func (n *run) replace(ctx context.Context, r plan.Replacement) error {
 		return err
 	}
 	if waiting != "" {
-		return outcome.NotYet(poll, "%s", waiting)
+		return outcome.Wait(poll, "%s", waiting)
 	}
 	if old.Status == types.NodegroupStatusDeleteFailed {
 		_, err := n.delete(ctx, r, nil) // once per pass
@@ -74,12 +74,12 @@ func (n *run) replace(ctx context.Context, r plan.Replacement) error {
 		return err
 	}
 	if len(left) > 0 && !over {
-		return outcome.NotYet(poll, "%d pods leave the nodes of node group %s: %s", len(left), r.Group, some(left))
+		return outcome.Wait(poll, "%d pods leave the nodes of node group %s: %s", len(left), r.Group, some(left))
 	}
 	if waiting, err = n.delete(ctx, r, left); err != nil {
 		return err
 	}
-	return outcome.NotYet(poll, "%s", waiting)
+	return outcome.Wait(poll, "%s", waiting)
 }
 
 // drain cordons a group's nodes and evicts some of their pods with each call. left are the pods that remain; over

@@ -37,7 +37,7 @@ func (r *run) displaced(ctx context.Context) error {
 		return err
 	}
 	if end := r.begun.Start.Add(r.Drain + grace + settling); r.Now().Before(end) {
-		return outcome.NotYet(poll, "%d pod(s) have no node since Karpenter's drain: %s (%s); waits for them until %s; "+
+		return outcome.Wait(poll, "%d pod(s) have no node since Karpenter's drain: %s (%s); waits for them until %s; "+
 			"give the system node groups, or others, more nodes, or send Rack Reconcile Requested with \"force\": true",
 			len(pods), some(pods), reason, end.UTC().Format(time.RFC3339))
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // end does what Karpenter has not done: it terminates the instances of the rack's pools and, once their end is
-// confirmed, removes their Nodes and NodeClaims. It returns an outcome.Early until nothing is left.
+// confirmed, removes their Nodes and NodeClaims. It returns an outcome.NotYet until nothing is left.
 func (r *run) end(ctx context.Context, claims []unstructured.Unstructured) error {
 	if err := r.endInstances(ctx, claims); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (r *run) endInstances(ctx context.Context, claims []unstructured.Unstructur
 	if err := r.terminate(ctx, todo); err != nil {
 		return err
 	}
-	return outcome.NotYet(poll, "%d instance(s) ending: %s", len(ids), some(ids))
+	return outcome.Wait(poll, "%d instance(s) ending: %s", len(ids), some(ids))
 }
 
 // nodes returns the Node objects of the rack's pools without their large fields: there may be thousands.
@@ -129,9 +129,9 @@ func (r *run) endClaims(ctx context.Context, claims []unstructured.Unstructured,
 	}
 	switch {
 	case len(done) > 0:
-		return outcome.NotYet(poll, "%d NodeClaim(s) being let go: %s", len(done), remaining(done))
+		return outcome.Wait(poll, "%d NodeClaim(s) being let go: %s", len(done), remaining(done))
 	case len(strays) > 0:
-		return outcome.NotYet(poll, "instances run that do not carry both of Karpenter's tags %s and %s=%s, so Sawhorse does not end them: %s; "+
+		return outcome.Wait(poll, "instances run that do not carry both of Karpenter's tags %s and %s=%s, so Sawhorse does not end them: %s; "+
 			"look whose they are (a NodeClaim can name any instance): give the rack's own their tags back and Sawhorse ends them, "+
 			"or send Rack Reconcile Requested with \"force\": true to leave them running",
 			ownership.LabelPool, ownership.TagEKSCluster, r.plan.Cluster.Name, strings.Join(strays, ", "))

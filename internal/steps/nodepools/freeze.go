@@ -37,7 +37,7 @@ func (r *run) freeze(ctx context.Context) error {
 		}
 	}
 	if len(waiting) > 0 {
-		return outcome.NotYet(poll, "%s", strings.Join(waiting, "; "))
+		return outcome.Wait(poll, "%s", strings.Join(waiting, "; "))
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func (r *run) budgets(live *unstructured.Unstructured) []any {
 func (r *run) rebudget(ctx context.Context, live *unstructured.Unstructured, budgets []any) (note string, err error) {
 	applied, err := r.client.Apply(ctx, r.plan.Rack, r.rebudgeted(live, budgets))
 	if k8s.IsConflict(err) {
-		return "", outcome.NotYet(poll, "%v", err) // the object was written between our read and our write
+		return "", outcome.Wait(poll, "%v", err) // the object was written between our read and our write
 	}
 	if err != nil {
 		return "", err

@@ -65,7 +65,7 @@ func (r *run) bring(ctx context.Context, part string) error {
 	}
 	err = r.remove(ctx)
 	if k8s.IsConflict(err) {
-		return outcome.NotYet(poll, "%v", err) // the object was written between our read and our write
+		return outcome.Wait(poll, "%v", err) // the object was written between our read and our write
 	}
 	return err
 }
@@ -99,7 +99,7 @@ func (r *run) apply(ctx context.Context) error {
 		}
 	}
 	if len(waiting) > 0 {
-		return outcome.NotYet(poll, "%s", strings.Join(waiting, "; "))
+		return outcome.Wait(poll, "%s", strings.Join(waiting, "; "))
 	}
 	return r.prune(ctx)
 }

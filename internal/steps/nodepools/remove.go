@@ -58,7 +58,7 @@ func (r *run) remove(ctx context.Context) error {
 	case len(claims) > 0:
 		return r.drain(ctx, claims)
 	case len(pools) > 0:
-		return outcome.NotYet(poll, "%s: being deleted", k8s.Subject(&pools[0]))
+		return outcome.Wait(poll, "%s: being deleted", k8s.Subject(&pools[0]))
 	default:
 		return r.retire(ctx)
 	}
@@ -95,11 +95,11 @@ func (r *run) drain(ctx context.Context, claims []unstructured.Unstructured) err
 	deadline, later := end.UTC().Format(time.RFC3339), end.Add(grace).UTC().Format(time.RFC3339)
 	switch now := r.Now(); {
 	case now.Before(end):
-		return outcome.NotYet(poll,
+		return outcome.Wait(poll,
 			"%d NodeClaim(s) draining: %s, until %s; Karpenter ends them then, and at %s Sawhorse ends through EC2 "+
 				"what is left", len(claims), left, deadline, later)
 	case now.Before(end.Add(grace)):
-		return outcome.NotYet(poll,
+		return outcome.Wait(poll,
 			"%d NodeClaim(s): %s, for which the time to drain ended at %s: Karpenter ends them, and at %s Sawhorse "+
 				"ends through EC2 what is left", len(claims), left, deadline, later)
 	default:
@@ -182,7 +182,7 @@ func (r *run) retire(ctx context.Context) error {
 			return err
 		}
 	}
-	return outcome.NotYet(poll, "%s: being deleted, Karpenter cleans up its instance profile and launch templates",
+	return outcome.Wait(poll, "%s: being deleted, Karpenter cleans up its instance profile and launch templates",
 		k8s.Subject(&classes[0]))
 }
 

@@ -60,7 +60,7 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progres
 	run := &run{Step: s, plan: p, client: client}
 	err = run.converge(ctx)
 	if k8s.IsConflict(err) {
-		err = outcome.NotYet(poll, "%v", err) // the Deployment was written between our read and our write
+		err = outcome.Wait(poll, "%v", err) // the Deployment was written between our read and our write
 	}
 	return run.progress.Until(err)
 }
@@ -102,7 +102,7 @@ func (r *run) converge(ctx context.Context) error {
 
 // waitFor returns the wait for a Deployment.
 func waitFor(live *unstructured.Unstructured, note string) error {
-	return outcome.NotYet(poll, "%s: %s", k8s.Subject(live), note)
+	return outcome.Wait(poll, "%s: %s", k8s.Subject(live), note)
 }
 
 // pin pins one Deployment to the system nodes.

@@ -89,7 +89,7 @@ func (q *Step) bring(ctx context.Context, p *plan.Plan, w *resource.Writer) erro
 		return live.err
 	}
 	if gone(err) {
-		return outcome.NotYet(creationLag, "SQS does not know queue %s everywhere: it is new, or has just been deleted", p.Queue.Name)
+		return outcome.Wait(creationLag, "SQS does not know queue %s everywhere: it is new, or has just been deleted", p.Queue.Name)
 	}
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ func (q *Step) queue(ctx context.Context, p *plan.Plan, w *resource.Writer) (str
 			return "", err
 		}
 		if ending {
-			return "", outcome.NotYet(reuse, "SQS still finds the queue that was deleted less than 60 s ago")
+			return "", outcome.Wait(reuse, "SQS still finds the queue that was deleted less than 60 s ago")
 		}
 	}
 	live, tags, err := q.tags(ctx, p, url)
@@ -171,7 +171,7 @@ func (q *Step) queue(ctx context.Context, p *plan.Plan, w *resource.Writer) (str
 		}), attributes},
 	})
 	if err == nil && url == "" {
-		err = outcome.NotYet(creationLag, "queue %s is new, and does not exist for every call yet", p.Queue.Name)
+		err = outcome.Wait(creationLag, "queue %s is new, and does not exist for every call yet", p.Queue.Name)
 	}
 	return url, err
 }
@@ -179,7 +179,7 @@ func (q *Step) queue(ctx context.Context, p *plan.Plan, w *resource.Writer) (str
 func (q *Step) create(ctx context.Context, p *plan.Plan) error {
 	_, err := q.SQS.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &p.Queue.Name, Attributes: attributes(p), Tags: p.Queue.Tags})
 	if errors.As(err, new(*types.QueueDeletedRecently)) {
-		return resource.NotMade(outcome.NotYet(reuse, "SQS holds the name of the queue that was deleted less than 60 s ago"))
+		return resource.NotMade(outcome.Wait(reuse, "SQS holds the name of the queue that was deleted less than 60 s ago"))
 	}
 	return wrap(err, "queue %s: create", p.Queue.Name)
 }
