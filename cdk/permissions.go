@@ -250,7 +250,6 @@ func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
 		allow([]string{"eks:UpdateAccessEntry", "eks:DeleteAccessEntry"}, accessEntries(), ours),
 		allow([]string{"eks:AssociateAccessPolicy"}, accessEntries(), ours, admin),
 		allow([]string{"eks:TagResource"}, accessEntries(), asOurs(), ofFunctions),
-		allow([]string{"iam:GetRole"}, principals), // EKS does not know a new role yet
 	}
 }
 

@@ -13,7 +13,7 @@ const (
 	claims    = "kubectl get nodeclaims -o name"
 	nodes     = "kubectl get nodes -l karpenter.sh/nodepool -o name"
 	simulated = "kubectl -n kube-system get configmaps -o name | grep kwok-aws-instances || true"
-	releases  = "kubectl -n kube-system get secrets -l owner=helm -o jsonpath='{.items[*].metadata.labels.name}'"
+	releases  = "kubectl -n kube-system get secrets -l owner=helm,status=deployed -o jsonpath='{.items[*].metadata.labels.name}'"
 )
 
 // autoscalerBefore is what autoscaler prints of the cluster as it is created: Cluster Autoscaler before Karpenter.

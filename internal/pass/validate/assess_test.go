@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
-	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // The same input has the same verdict: assessing changes nothing of what was read, neither the plan in force nor the
@@ -59,15 +58,4 @@ func TestAssessChangesNothingOfItsInput(t *testing.T) {
 func written(s *scene, parameters ...string) *scene {
 	s.write(parameters...)
 	return s
-}
-
-// A change that takes all parameters of a rack away is written before the rack is forgotten.
-func TestARackIsForgottenAfterItsChangeIsWritten(t *testing.T) {
-	s := begin(t, "node_disk=30")
-	s.pass(false)
-	s.request("a", `{"unset":["node_disk"]}`)
-	s.wants(s.validated(false), outcome.PassPlanned, true, "change")
-	s.must(s.store.Finish(t.Context(), "demo", "a"))
-	s.write("node_disk")
-	s.wants(s.pass(false), outcome.PassForgotten, true, "")
 }

@@ -66,7 +66,7 @@ type request struct {
 // isForgotten reports whether only records are left of the rack: it has no parameters, and Karpenter is off, so that it needs
 // nothing in the cluster any more.
 func (in input) isForgotten() bool {
-	return len(in.tree.Values) == 0 && !in.records.WasOn && !in.writing
+	return len(in.tree.Values) == 0 && !in.records.WasOn
 }
 
 // stored reads what Parameter Store and the table have of a rack, side by side. Only a pass of the rack changes its records,

@@ -13,7 +13,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -27,7 +26,6 @@ import (
 // Step gives the functions access to a cluster and takes it away.
 type Step struct {
 	EKS     EKS
-	IAM     iam.GetRoleAPIClient
 	Connect k8s.Connector
 	// Principals are the roles of the functions that call the API server, by function.
 	Principals map[string]Principal

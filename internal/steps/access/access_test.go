@@ -44,7 +44,7 @@ func begin(t *testing.T) scene {
 		cloud.IAM.Roles["Sawhorse-"+f] = &awsfake.Role{Role: iamtypes.Role{CreateDate: new(cloud.Now())}}
 	}
 	return scene{t, cloud, api, &Step{
-		EKS: cloud.EKS, IAM: cloud.IAM, Connect: api.Dial, Principals: principals, Written: &store.Store{DB: cloud.Table}, Now: cloud.Now,
+		EKS: cloud.EKS, Connect: api.Dial, Principals: principals, Written: &store.Store{DB: cloud.Table}, Now: cloud.Now,
 	}, &plan.Plan{
 		Rack: "demo", Cluster: plan.Cluster{Name: "demo", ARN: awsfake.ClusterARN, Partition: "aws"},
 		Access: plan.Access{Mode: "API_AND_CONFIG_MAP", Rights: plan.Rights()},

@@ -11,7 +11,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -86,16 +85,6 @@ func stale(entry *types.AccessEntry, role Principal) bool {
 	return entry.Type != nil && *entry.Type != "STANDARD" || entry.Tags[ownership.TagRole] != role.ID
 }
 
-// made returns when a role was created.
-func (a *Step) made(ctx context.Context, roleARN string) (*time.Time, error) {
-	name := roleARN[strings.LastIndex(roleARN, "/")+1:]
-	out, err := a.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
-	if err != nil {
-		return nil, fmt.Errorf("role %s: get: %w", name, err)
-	}
-	return out.Role.CreateDate, nil
-}
-
 func (a *Step) create(ctx context.Context, p *plan.Plan, function string) error {
 	role := a.Principals[function]
 	tags := ownership.Tags(p.Rack, p.Cluster.ARN)
@@ -108,7 +97,7 @@ func (a *Step) create(ctx context.Context, p *plan.Plan, function string) error 
 			"EKS has an access entry of function %s that it does not show yet, or an earlier one that is being deleted", function)
 	}
 	if err != nil {
-		return fmt.Errorf("access entry %s: create: %w", role.ARN, a.unknownToEKS(ctx, function, err))
+		return fmt.Errorf("access entry %s: create: %w", role.ARN, unknownToEKS(function, err))
 	}
 	return nil
 }
@@ -125,22 +114,15 @@ func (a *Step) deletion(p *plan.Plan, function string) func(context.Context) err
 	}
 }
 
-// unknownToEKS turns EKS's refusal of a new role into a wait. EKS learns of a role some 10 s after its creation, and
-// the stack may have been deployed that recently.
-func (a *Step) unknownToEKS(ctx context.Context, function string, err error) error {
+// unknownToEKS turns EKS's refusal of a role into a wait. EKS learns of a role some 10 s after its creation, and the stack
+// may have been deployed that recently. CloudFormation keeps the roles for as long as there are the functions.
+func unknownToEKS(function string, err error) error {
 	var invalid *types.InvalidParameterException
 	if !errors.As(err, &invalid) || !strings.Contains(invalid.ErrorMessage(), "invalid principal") {
 		return err
 	}
-	made, look := a.made(ctx, a.Principals[function].ARN)
-	if look != nil {
-		return look
-	}
-	if outcome.Young(made, a.Now()) {
-		err = outcome.Wait(poll, "EKS does not know the role of function %s yet: it was made less than a minute ago", function)
-		return resource.NotMade(err)
-	}
-	return fmt.Errorf("EKS refuses the role of function %s although it is no new one; deploy the stack again: %w", function, err)
+	return resource.NotMade(outcome.Wait(poll, "EKS does not know the role of function %s yet; if that goes on, somebody has deleted the role: "+
+		"deploy the stack again", function))
 }
 
 // update returns the part with the Kubernetes groups of a function's access entry.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
@@ -25,7 +24,7 @@ func New(env handler.Env, dial k8s.Connector) (outcome.StepFunc, error) {
 		return nil, fmt.Errorf("function %s: SAWHORSE_PRINCIPALS: %w", env.Function, err)
 	}
 	step := &access.Step{
-		EKS: eks.NewFromConfig(env.AWS), IAM: iam.NewFromConfig(env.AWS), Connect: dial, Principals: principals, Written: env.Store, Now: env.Now,
+		EKS: eks.NewFromConfig(env.AWS), Connect: dial, Principals: principals, Written: env.Store, Now: env.Now,
 	}
 	return step.Run, nil
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/sawhorse-io/sawhorse/internal/readonly"
 	"github.com/sawhorse-io/sawhorse/internal/steps/access"
@@ -28,7 +27,7 @@ var writing = []string{"Associate", "Attach", "Create", "Delete", "Detach", "Put
 func TestEveryOperationOfTheStepsIsKnown(t *testing.T) {
 	reads, writes := 0, 0
 	for _, of := range []reflect.Type{
-		reflect.TypeFor[access.EKS](), reflect.TypeFor[iam.GetRoleAPIClient](), reflect.TypeFor[eks.ListAssociatedAccessPoliciesAPIClient](),
+		reflect.TypeFor[access.EKS](), reflect.TypeFor[eks.ListAssociatedAccessPoliciesAPIClient](),
 		reflect.TypeFor[autoscaling.DescribeAutoScalingGroupsAPIClient](),
 		reflect.TypeFor[infrastructure.EKS](), reflect.TypeFor[infrastructure.IAM](), reflect.TypeFor[network.EC2](),
 		reflect.TypeFor[nodegroups.EKS](),
