@@ -121,8 +121,8 @@ func unknownToEKS(function string, err error) error {
 	if !errors.As(err, &invalid) || !strings.Contains(invalid.ErrorMessage(), "invalid principal") {
 		return err
 	}
-	return resource.NotMade(outcome.Wait(poll, "EKS does not know the role of function %s yet; if that goes on, somebody has deleted the role: "+
-		"deploy the stack again", function))
+	return resource.NotMade(outcome.Wait(poll, "EKS does not know the role of function %s yet; if that goes on, somebody has "+
+		"deleted the role: deploy the stack again", function))
 }
 
 // update returns the part with the Kubernetes groups of a function's access entry.
