@@ -76,7 +76,7 @@ func examine(ctx context.Context, rack, kubernetes string) (doctor.Report, error
 		return doctor.Report{}, err
 	}
 	clusters := eks.NewFromConfig(aws)
-	observed := observe.Look(ctx, rack, paths(), observe.Clients{
+	observed := observe.Read(ctx, rack, paths(), observe.Clients{
 		Parameters: ssm.NewFromConfig(aws, func(o *ssm.Options) { o.RetryMaxAttempts = patientAttempts }), STS: sts.NewFromConfig(aws),
 		EKS: clusters, EC2: ec2.NewFromConfig(aws),
 		IAM: iam.NewFromConfig(aws), KMS: kms.NewFromConfig(aws), SQS: sqs.NewFromConfig(aws),

@@ -94,7 +94,7 @@ func runRegister(ctx context.Context, rack string, wanted register.Wanted, rate 
 	}
 	r := register.Register{
 		SSM: ssm.NewFromConfig(aws), EKS: eks.NewFromConfig(aws), Paths: paths(), Interval: time.Duration(float64(time.Second) / rate),
-		Tell: func(name, action string) { fmt.Printf("%-40s %s\n", name, action) },
+		Report: func(name, action string) { fmt.Printf("%-40s %s\n", name, action) },
 	}
 	left, err := r.Run(ctx, rack, wanted)
 	if left != "" {

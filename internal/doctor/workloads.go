@@ -17,7 +17,7 @@ import (
 const handler = "aws-node-termination-handler"
 
 func terminationHandler(o *Observed, found *findings) {
-	look := func(kind string, meta metav1.ObjectMeta, spec corev1.PodSpec) {
+	check := func(kind string, meta metav1.ObjectMeta, spec corev1.PodSpec) {
 		if !slices.ContainsFunc(spec.Containers, func(c corev1.Container) bool { return strings.Contains(c.Image, handler) }) {
 			return
 		}
@@ -30,10 +30,10 @@ func terminationHandler(o *Observed, found *findings) {
 				"Where node groups of yours still need it, keep it off Karpenter's nodes.", command)
 	}
 	for _, d := range o.DaemonSets {
-		look("DaemonSet", d.ObjectMeta, d.Spec.Template.Spec)
+		check("DaemonSet", d.ObjectMeta, d.Spec.Template.Spec)
 	}
 	for _, d := range o.Deployments {
-		look("Deployment", d.ObjectMeta, d.Spec.Template.Spec)
+		check("Deployment", d.ObjectMeta, d.Spec.Template.Spec)
 	}
 }
 
@@ -81,16 +81,16 @@ func neverYields(b *policyv1.PodDisruptionBudget) string {
 
 func singleReplicas(o *Observed, found *findings) {
 	var single []string
-	look := func(kind string, meta metav1.ObjectMeta, replicas *int32) {
+	add := func(kind string, meta metav1.ObjectMeta, replicas *int32) {
 		if meta.Namespace != ownership.Namespace && (replicas == nil || *replicas == 1) {
 			single = append(single, fmt.Sprintf("%s %s/%s", kind, meta.Namespace, meta.Name))
 		}
 	}
 	for _, d := range o.Deployments {
-		look("Deployment", d.ObjectMeta, d.Spec.Replicas)
+		add("Deployment", d.ObjectMeta, d.Spec.Replicas)
 	}
 	for _, s := range o.StatefulSets {
-		look("StatefulSet", s.ObjectMeta, s.Spec.Replicas)
+		add("StatefulSet", s.ObjectMeta, s.Spec.Replicas)
 	}
 	if len(single) > 0 {
 		found.add(Info, fmt.Sprintf("with one pod (%d): %s", len(single), some(single)),

@@ -32,13 +32,13 @@ type Rules interface {
 
 // unmanaged returns the resources that have a name Sawhorse uses but not both ownership tags.
 func (o *Observer) unmanaged(ctx context.Context, config params.Config, clusterARN string) ([]string, error) {
-	type look struct {
+	type source struct {
 		what string
 		tags func(context.Context, string) (map[string]string, error)
 		name string
 	}
 	rack := config.Rack
-	looks := []look{
+	sources := []source{
 		{"IAM role", o.roleTags, ownership.ControllerRole(rack)},
 		{"IAM role", o.roleTags, ownership.NodeRole(rack)},
 		{"SQS queue", o.queueTags, ownership.Queue(rack)},
@@ -47,17 +47,17 @@ func (o *Observer) unmanaged(ctx context.Context, config params.Config, clusterA
 		}, ownership.Rule(rack)},
 	}
 	if config.BuildNodes && config.BuildMinimalRole {
-		looks = append(looks, look{"IAM role", o.roleTags, ownership.BuildNodeRole(rack)})
+		sources = append(sources, source{"IAM role", o.roleTags, ownership.BuildNodeRole(rack)})
 	}
-	found, reads := make([]string, len(looks)), make([]func(context.Context) error, len(looks))
-	for i, look := range looks {
+	found, reads := make([]string, len(sources)), make([]func(context.Context) error, len(sources))
+	for i, source := range sources {
 		reads[i] = func(ctx context.Context) error {
-			tags, err := look.tags(ctx, look.name)
+			tags, err := source.tags(ctx, source.name)
 			if err != nil {
-				return fmt.Errorf("%s %s: read tags: %w", look.what, look.name, err)
+				return fmt.Errorf("%s %s: read tags: %w", source.what, source.name, err)
 			}
 			if tags != nil && !ownership.Owned(tags, rack, clusterARN) {
-				found[i] = look.what + " " + look.name
+				found[i] = source.what + " " + source.name
 			}
 			return nil
 		}

@@ -65,8 +65,8 @@ func (r *Register) clusterOf(ctx context.Context, rack string, wanted Wanted, na
 	return has, nil
 }
 
-// look reads the cluster's tag. If the tag lets another rack in, it returns an error, because the owner has decided.
-func (r *Register) look(ctx context.Context, rack, name string) (cluster, error) {
+// describe reads the cluster's tag. If the tag lets another rack in, it returns an error, because the owner has decided.
+func (r *Register) describe(ctx context.Context, rack, name string) (cluster, error) {
 	found := cluster{name: name}
 	out, err := r.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &name})
 	switch {
@@ -99,7 +99,7 @@ func (r *Register) authorize(ctx context.Context, rack string, c cluster) (left 
 			"--tags %s`; until then a pass refuses the cluster", c.name, rack, c.unseen, tag, c.name, tag), nil
 	}
 	if c.in == rack {
-		r.Tell("cluster "+c.name, "carries the tag "+tag)
+		r.Report("cluster "+c.name, "carries the tag "+tag)
 		return "", nil
 	}
 	_, err = r.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &c.arn, Tags: map[string]string{ownership.TagRack: rack}})
@@ -111,6 +111,6 @@ func (r *Register) authorize(ctx context.Context, rack string, c cluster) (left 
 	if err != nil {
 		return "", fmt.Errorf("cluster %s: tag %s: %w", c.name, tag, err)
 	}
-	r.Tell("cluster "+c.name, "tagged "+tag)
+	r.Report("cluster "+c.name, "tagged "+tag)
 	return "", nil
 }

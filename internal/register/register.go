@@ -34,9 +34,9 @@ type Register struct {
 	EKS      EKS
 	Paths    ownership.Paths
 	Interval time.Duration
-	// Tell is called with the name of each parameter and of the cluster, and what was done: created, updated,
+	// Report is called with the name of each parameter and of the cluster, and what was done: created, updated,
 	// unchanged, or why it was left alone.
-	Tell func(name, action string)
+	Report func(name, action string)
 }
 
 // Wanted says what to register for a rack.
@@ -77,7 +77,7 @@ func (r *Register) Run(ctx context.Context, rack string, wanted Wanted) (left st
 	if err != nil {
 		return "", err
 	}
-	found, err := r.look(ctx, rack, name)
+	found, err := r.describe(ctx, rack, name)
 	if err != nil {
 		return "", err
 	}
@@ -108,7 +108,7 @@ func (r *Register) parameters(ctx context.Context, rack string, wanted Wanted, l
 		if err != nil {
 			return err
 		}
-		r.Tell(p.Name, action)
+		r.Report(p.Name, action)
 		if action == "created" || action == "updated" {
 			if err := smithytime.SleepWithContext(ctx, r.Interval); err != nil {
 				return err

@@ -24,7 +24,7 @@ func begin(tell func(name, action string)) (*awsfake.Cloud, *Register) {
 	cloud := awsfake.New()
 	cloud.EKS.Cluster.Tags = map[string]string{"team": "a"}
 	cloud.EKS.Other("prod", nil)
-	return cloud, &Register{SSM: cloud.SSM, EKS: cloud.EKS, Paths: ownership.Paths{Prefix: "/sawhorse"}, Tell: tell}
+	return cloud, &Register{SSM: cloud.SSM, EKS: cloud.EKS, Paths: ownership.Paths{Prefix: "/sawhorse"}, Report: tell}
 }
 
 func silent(string, string) {}
@@ -33,7 +33,7 @@ func silent(string, string) {}
 func run(t *testing.T, cloud *awsfake.Cloud, r *Register) (told map[string]string, writes int) {
 	t.Helper()
 	told = map[string]string{}
-	r.Tell = func(name, action string) { told[name] = action }
+	r.Report = func(name, action string) { told[name] = action }
 	cloud.Forget()
 	if _, err := r.Run(t.Context(), "demo", Wanted{All: true, Cluster: "prod"}); err != nil {
 		t.Fatal(err)

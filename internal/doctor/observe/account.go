@@ -24,7 +24,7 @@ import (
 
 // caller finds the principal that an access entry would have to name. The ARN of a role session lacks the role's path,
 // so it reads the role from IAM.
-func (l *looker) caller(ctx context.Context) {
+func (l *reader) caller(ctx context.Context) {
 	out, err := l.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
 		return // only a remedy becomes less exact
@@ -41,7 +41,7 @@ func (l *looker) caller(ctx context.Context) {
 	}
 }
 
-func (l *looker) quotas(ctx context.Context) error {
+func (l *reader) quotas(ctx context.Context) error {
 	l.o.Quotas = map[doctor.Quota]float64{}
 	for _, q := range []doctor.Quota{doctor.OnDemandVCPU, doctor.SpotVCPU, doctor.RulesPerBus} {
 		found, err := l.quota(ctx, q)
@@ -57,7 +57,7 @@ func (l *looker) quotas(ctx context.Context) error {
 }
 
 // quota reads a quota of the account, or AWS's default if it was never raised.
-func (l *looker) quota(ctx context.Context, q doctor.Quota) (*quotatypes.ServiceQuota, error) {
+func (l *reader) quota(ctx context.Context, q doctor.Quota) (*quotatypes.ServiceQuota, error) {
 	out, err := l.Quotas.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: &q.Service, QuotaCode: &q.Code})
 	if err == nil {
 		return out.Quota, nil
@@ -74,7 +74,7 @@ func (l *looker) quota(ctx context.Context, q doctor.Quota) (*quotatypes.Service
 	return standing.Quota, nil
 }
 
-func (l *looker) account(ctx context.Context) error {
+func (l *reader) account(ctx context.Context) error {
 	out, err := l.IAM.GetAccountSummary(ctx, &iam.GetAccountSummaryInput{})
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (l *looker) account(ctx context.Context) error {
 }
 
 // allParameters counts the standard parameters of the account. SSM offers no other way than to list them, 50 per page.
-func (l *looker) allParameters(ctx context.Context) error {
+func (l *reader) allParameters(ctx context.Context) error {
 	pages := ssm.NewDescribeParametersPaginator(l.Parameters, &ssm.DescribeParametersInput{
 		MaxResults:       aws.Int32(50),
 		ParameterFilters: []ssmtypes.ParameterStringFilter{{Key: aws.String("Tier"), Values: []string{"Standard"}}},
@@ -95,7 +95,7 @@ func (l *looker) allParameters(ctx context.Context) error {
 	return observe.EachPage(ctx, pages, func(page *ssm.DescribeParametersOutput) { l.o.Parameters += len(page.Parameters) })
 }
 
-func (l *looker) rules(ctx context.Context) error {
+func (l *reader) rules(ctx context.Context) error {
 	for next := (*string)(nil); ; {
 		out, err := l.Rules.ListRules(ctx, &eventbridge.ListRulesInput{NextToken: next})
 		if err != nil {
@@ -111,7 +111,7 @@ func (l *looker) rules(ctx context.Context) error {
 	}
 }
 
-func (l *looker) spotRole(ctx context.Context) error {
+func (l *reader) spotRole(ctx context.Context) error {
 	out, err := l.IAM.ListRoles(ctx, &iam.ListRolesInput{PathPrefix: aws.String("/aws-service-role/spot.amazonaws.com/")})
 	l.o.SpotRole = err == nil && len(out.Roles) > 0
 	return err
@@ -127,7 +127,7 @@ var simulated = []string{
 // organization finds the actions that the organization's policies deny. These policies apply to every role of the
 // account. So it simulates the rack's controller role if there is one, and otherwise the caller. IAM reports their
 // decision separately from that of the role's own policies.
-func (l *looker) organization(ctx context.Context) error {
+func (l *reader) organization(ctx context.Context) error {
 	role, err := l.controllerRole(ctx)
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (l *looker) organization(ctx context.Context) error {
 }
 
 // controllerRole returns the ARN of the rack's controller role; empty if the role does not exist yet.
-func (l *looker) controllerRole(ctx context.Context) (string, error) {
+func (l *reader) controllerRole(ctx context.Context) (string, error) {
 	role, err := l.observer().Role(ctx, ownership.ControllerRole(l.o.Rack))
 	if role == nil {
 		return "", err
@@ -154,7 +154,7 @@ func (l *looker) controllerRole(ctx context.Context) (string, error) {
 }
 
 // simulate returns the actions for whose simulated result so is true.
-func (l *looker) simulate(ctx context.Context, question *iam.SimulatePrincipalPolicyInput,
+func (l *reader) simulate(ctx context.Context, question *iam.SimulatePrincipalPolicyInput,
 	so func(iamtypes.EvaluationResult) bool) ([]string, error) {
 	var actions []string
 	pages := iam.NewSimulatePrincipalPolicyPaginator(l.IAM, question)

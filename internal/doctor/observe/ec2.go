@@ -21,7 +21,7 @@ func filter(name string, values ...string) []types.Filter {
 }
 
 // endpoints reads the VPC's endpoints, and whether the API server has a public one.
-func (l *looker) endpoints(ctx context.Context) error {
+func (l *reader) endpoints(ctx context.Context) error {
 	described, err := l.observer().Cluster(ctx, l.o.Facts.Cluster.Name)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (l *looker) endpoints(ctx context.Context) error {
 }
 
 // instances reads all instances of the account in the region, because EC2's quotas count them.
-func (l *looker) instances(ctx context.Context) error {
+func (l *reader) instances(ctx context.Context) error {
 	pages := ec2.NewDescribeInstancesPaginator(l.EC2, &ec2.DescribeInstancesInput{
 		Filters: filter("instance-state-name", "pending", "running"),
 	})
@@ -67,7 +67,7 @@ func instance(i types.Instance) doctor.Instance {
 }
 
 // keys reads the keys of nodes' volumes: those that pools name, and the account's default for the others.
-func (l *looker) keys(ctx context.Context) error {
+func (l *reader) keys(ctx context.Context) error {
 	out, err := l.EC2.GetEbsDefaultKmsKeyId(ctx, &ec2.GetEbsDefaultKmsKeyIdInput{})
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (l *looker) keys(ctx context.Context) error {
 
 // bounded finds the uses of a key that the permissions boundary of the controller's role does not allow. Before the
 // role exists, there is no boundary to check.
-func (l *looker) bounded(ctx context.Context) error {
+func (l *reader) bounded(ctx context.Context) error {
 	role, err := l.controllerRole(ctx)
 	if err != nil || role == "" {
 		return err
@@ -104,7 +104,7 @@ func (l *looker) bounded(ctx context.Context) error {
 // ebsKey is the alias of EBS's own key. The key is created at its first use and does not exist before.
 const ebsKey = "alias/aws/ebs"
 
-func (l *looker) key(ctx context.Context, id string) (doctor.Key, error) {
+func (l *reader) key(ctx context.Context, id string) (doctor.Key, error) {
 	if id == ebsKey {
 		return doctor.Key{ID: id, State: string(kmstypes.KeyStateEnabled), AWSManaged: true}, nil
 	}

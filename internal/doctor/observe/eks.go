@@ -13,9 +13,9 @@ import (
 )
 
 // facts reads what a pass reads. The facts of a pass depend on whether Karpenter's credentials come by Pod Identity.
-func (l *looker) facts(ctx context.Context) {
+func (l *reader) facts(ctx context.Context) {
 	name := l.o.Config.ClusterName
-	l.look(doctor.Associations, func() (err error) {
+	l.read(doctor.Associations, func() (err error) {
 		l.o.Association, err = observe.Associated(ctx, l.EKS, name, ownership.ServiceAccount)
 		return err
 	})
@@ -23,9 +23,9 @@ func (l *looker) facts(ctx context.Context) {
 	l.o.Facts = facts
 	switch {
 	case facts.Cluster != nil:
-		l.look(doctor.Facts, func() error { return err })
+		l.read(doctor.Facts, func() error { return err })
 	case err != nil:
-		l.look(doctor.TheCluster, func() error { return err })
+		l.read(doctor.TheCluster, func() error { return err })
 	case l.o.Config.HasRefused("cluster_name"):
 		l.o.Unseen[doctor.TheCluster] = "the parameter cluster_name has a problem, so it is not known which cluster to examine"
 	default:
@@ -34,7 +34,7 @@ func (l *looker) facts(ctx context.Context) {
 }
 
 // addresses reads the free addresses of the subnets.
-func (l *looker) addresses(ctx context.Context) error {
+func (l *reader) addresses(ctx context.Context) error {
 	subnets, err := l.observer().Subnets(ctx, l.o.Config, l.o.Facts)
 	l.o.Free = map[string]int{}
 	for _, s := range subnets {
@@ -43,7 +43,7 @@ func (l *looker) addresses(ctx context.Context) error {
 	return err
 }
 
-func (l *looker) addOns(ctx context.Context) error {
+func (l *reader) addOns(ctx context.Context) error {
 	cluster := &l.o.Facts.Cluster.Name
 	var names []string
 	pages := eks.NewListAddonsPaginator(l.EKS, &eks.ListAddonsInput{ClusterName: cluster})
@@ -66,13 +66,13 @@ func (l *looker) addOns(ctx context.Context) error {
 		}
 		l.o.AddOns = append(l.o.AddOns, a)
 	}
-	l.look(doctor.AddOnVersions, func() error { return l.addOnVersions(ctx) })
+	l.read(doctor.AddOnVersions, func() error { return l.addOnVersions(ctx) })
 	return nil
 }
 
 // addOnVersions reads the versions that EKS lists for each of the cluster's add-ons. It asks for them one by one,
 // because a list of all add-ons has thousands of versions.
-func (l *looker) addOnVersions(ctx context.Context) error {
+func (l *reader) addOnVersions(ctx context.Context) error {
 	for i := range l.o.AddOns {
 		a := &l.o.AddOns[i]
 		pages := eks.NewDescribeAddonVersionsPaginator(l.EKS, &eks.DescribeAddonVersionsInput{

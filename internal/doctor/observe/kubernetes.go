@@ -19,11 +19,11 @@ import (
 
 // kubernetes reads the cluster's own objects. If the API server cannot be reached or does not know the caller, which the
 // first kind shows, it does not wait for the other kinds. A caller that may not read nodes may still read the rest.
-func (l *looker) kubernetes(ctx context.Context) {
+func (l *reader) kubernetes(ctx context.Context) {
 	var closed error
 	l.client, closed = l.Dial(ctx, l.o.Facts.Cluster.Cluster)
 	for _, each := range l.inCluster() {
-		l.look(each.source, func() error {
+		l.read(each.source, func() error {
 			if closed != nil {
 				return closed
 			}
@@ -37,8 +37,8 @@ func (l *looker) kubernetes(ctx context.Context) {
 }
 
 // inCluster returns what reads the objects in the cluster, the nodes first.
-func (l *looker) inCluster() []look {
-	return []look{
+func (l *reader) inCluster() []source {
+	return []source{
 		{doctor.Nodes, func(ctx context.Context) error { return read(ctx, l.client, k8s.Node, &l.o.Nodes) }},
 		{doctor.Pods, func(ctx context.Context) error { return read(ctx, l.client, k8s.Pod, &l.o.Pods) }},
 		{doctor.Deployments, func(ctx context.Context) error { return read(ctx, l.client, k8s.Deployment, &l.o.Deployments) }},
@@ -68,7 +68,7 @@ func read[T any](ctx context.Context, client *k8s.Client, kind k8s.Kind, into *[
 
 // pools reads the rack's NodePools and EC2NodeClasses. Before Karpenter is turned on the cluster has no such kinds, and
 // so no such objects.
-func (l *looker) pools(ctx context.Context) error {
+func (l *reader) pools(ctx context.Context) error {
 	for _, kind := range []k8s.Kind{k8s.EC2NodeClass, k8s.NodePool} {
 		objects, err := l.client.Ours(ctx, kind, l.o.Rack)
 		if err != nil {
@@ -95,7 +95,7 @@ const starting = 5 * time.Minute
 
 // launches reads the NodeClaims that have not become nodes, and the events of those that Karpenter has deleted for lack
 // of capacity. Events about objects without a namespace are in the namespace default.
-func (l *looker) launches(ctx context.Context) error {
+func (l *reader) launches(ctx context.Context) error {
 	now := time.Now()
 	if err := l.client.Each(ctx, k8s.NodeClaim, "", "", func(object *unstructured.Unstructured) error {
 		if c := failedStep(object, now); c != nil && object.GetDeletionTimestamp() == nil {

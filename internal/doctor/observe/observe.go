@@ -46,20 +46,20 @@ type Clients struct {
 // patience is the time limit of the whole observation. Sources that have not answered by then count as not observed.
 const patience = 90 * time.Second
 
-// Look observes a rack, its cluster and its account. It records a source that could not be read in Unseen.
-func Look(ctx context.Context, name string, paths ownership.Paths, clients Clients) *doctor.Observed {
+// Read observes a rack, its cluster and its account. It records a source that could not be read in Unseen.
+func Read(ctx context.Context, name string, paths ownership.Paths, clients Clients) *doctor.Observed {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	l := &looker{Clients: clients, o: &doctor.Observed{Rack: name, Unseen: map[doctor.Source]string{}}}
-	l.look(doctor.Parameters, func() error { return l.parameters(ctx, paths) })
-	l.look(doctor.Rules, func() error { return l.rules(ctx) })
+	l := &reader{Clients: clients, o: &doctor.Observed{Rack: name, Unseen: map[doctor.Source]string{}}}
+	l.read(doctor.Parameters, func() error { return l.parameters(ctx, paths) })
+	l.read(doctor.Rules, func() error { return l.rules(ctx) })
 	l.caller(ctx)
 	l.o.Config = l.o.Examined()
 	l.facts(ctx)
 	l.volumeKeys = l.o.VolumeKeys()
-	looks := l.ofAccount()
+	sources := l.ofAccount()
 	if l.o.Facts.Cluster != nil {
-		looks = append(looks, l.ofCluster()...)
+		sources = append(sources, l.ofCluster()...)
 	} else {
 		reason := l.o.Unseen[doctor.TheCluster]
 		for _, each := range append(l.ofCluster(), l.inCluster()...) {
@@ -68,8 +68,8 @@ func Look(ctx context.Context, name string, paths ownership.Paths, clients Clien
 		l.o.Unseen[doctor.Facts], l.o.Unseen[doctor.AddOnVersions], l.o.Unseen[doctor.Associations] = reason, reason, reason
 	}
 	var all sync.WaitGroup
-	for _, each := range looks {
-		all.Go(func() { l.look(each.source, func() error { return each.do(ctx) }) })
+	for _, each := range sources {
+		all.Go(func() { l.read(each.source, func() error { return each.do(ctx) }) })
 	}
 	if l.o.Facts.Cluster != nil {
 		all.Go(func() { l.kubernetes(ctx) })
@@ -78,8 +78,8 @@ func Look(ctx context.Context, name string, paths ownership.Paths, clients Clien
 	return l.o
 }
 
-// looker fills in what was observed. Each look writes other fields, so that looks can run in parallel.
-type looker struct {
+// reader fills in what was observed. Each source has other fields, so that they can be read in parallel.
+type reader struct {
 	Clients
 	o      *doctor.Observed
 	unseen sync.Mutex
@@ -91,7 +91,7 @@ type looker struct {
 
 // observer returns the observer of passes with the operator's credentials. It does not require the tag of the cluster's
 // owner, because the operator reads with rights of his own.
-func (l *looker) observer() *observe.Observer {
+func (l *reader) observer() *observe.Observer {
 	return &observe.Observer{EKS: l.EKS, EC2: l.EC2, IAM: l.IAM, SQS: l.SQS, SSM: l.Parameters, Rules: l.Rules, Records: noRecords{}}
 }
 
@@ -110,15 +110,15 @@ func (n noRecords) Baselines() outcome.Recorder { return n }
 // Get finds no record.
 func (noRecords) Get(context.Context, string, string) ([]byte, bool, error) { return nil, false, nil }
 
-// look reads one source.
-type look struct {
+// source is one source, with what reads it.
+type source struct {
 	source doctor.Source
 	do     func(context.Context) error
 }
 
 // ofAccount returns what reads the account.
-func (l *looker) ofAccount() []look {
-	return []look{
+func (l *reader) ofAccount() []source {
+	return []source{
 		{doctor.AllParameters, l.allParameters},
 		{doctor.Instances, l.instances},
 		{doctor.Keys, l.keys},
@@ -129,8 +129,8 @@ func (l *looker) ofAccount() []look {
 }
 
 // ofCluster returns what reads the AWS resources of the cluster. The add-ons' versions follow the add-ons.
-func (l *looker) ofCluster() []look {
-	return []look{
+func (l *reader) ofCluster() []source {
+	return []source{
 		{doctor.Addresses, l.addresses},
 		{doctor.AddOns, l.addOns},
 		{doctor.Endpoints, l.endpoints},
@@ -138,8 +138,8 @@ func (l *looker) ofCluster() []look {
 	}
 }
 
-// look reads a source. If that fails, it records the reason.
-func (l *looker) look(source doctor.Source, do func() error) {
+// read reads a source. If that fails, it records the reason.
+func (l *reader) read(source doctor.Source, do func() error) {
 	if err := do(); err != nil {
 		l.unseen.Lock()
 		defer l.unseen.Unlock()
@@ -148,7 +148,7 @@ func (l *looker) look(source doctor.Source, do func() error) {
 }
 
 // reason returns an error as a finding shows it: the service's own code and message, or the whole chain.
-func (l *looker) reason(err error) string {
+func (l *reader) reason(err error) string {
 	if outcome.IsNotYet(err, outcome.Unready) {
 		const unknown = "the cluster's API server does not know the caller: "
 		if l.o.Facts.Cluster.AuthMode == doctor.ConfigMap {
@@ -167,7 +167,7 @@ func (l *looker) reason(err error) string {
 	return fmt.Sprintf("%s %s: %v", operation.Service(), operation.Operation(), operation.Unwrap())
 }
 
-func (l *looker) parameters(ctx context.Context, paths ownership.Paths) error {
+func (l *reader) parameters(ctx context.Context, paths ownership.Paths) error {
 	tree, err := store.ReadTree(ctx, l.Parameters, paths.Params(l.o.Rack))
 	l.o.Params, l.o.Secure = tree.Values, tree.Secure
 	return err

@@ -103,8 +103,8 @@ func remedy(event Event, reason string) string {
 	}
 	if event.Error == statemachine.StepDeadlineExceeded {
 		function, _, _ := strings.Cut(event.Step, "/")
-		look := cmp.Or(late[event.Step], late[function], "Look at the log of the step's function.")
-		return "What the step waits for did not happen in time. " + look + " " + "Once that is corrected, " + goesOn + "."
+		advice := cmp.Or(late[event.Step], late[function], "Look at the log of the step's function.")
+		return "What the step waits for did not happen in time. " + advice + " " + "Once that is corrected, " + goesOn + "."
 	}
 	return cmp.Or(byError[event.Error], again)
 }

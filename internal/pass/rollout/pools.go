@@ -27,8 +27,8 @@ const (
 	registeringMetal = 14 * time.Minute
 )
 
-// look reads the NodePools, EC2NodeClasses and NodeClaims of a rack, and returns what runs in its pools, sorted by name.
-func (r *Rollout) look(ctx context.Context, was store.Rollout) (store.Pools, error) {
+// running reads the NodePools, EC2NodeClasses and NodeClaims of a rack, and returns what runs in its pools, sorted by name.
+func (r *Rollout) running(ctx context.Context, was store.Rollout) (store.Pools, error) {
 	client, err := r.Dial(ctx, was.Cluster)
 	if err != nil {
 		return nil, err

@@ -136,7 +136,7 @@ type result struct {
 func (r *Rollout) one(ctx context.Context, was store.Rollout) (result, error) {
 	ctx, end := context.WithTimeout(ctx, longest)
 	defer end()
-	pools, err := r.look(ctx, was)
+	pools, err := r.running(ctx, was)
 	if err != nil {
 		return result{}, fmt.Errorf("rack %s: look at its nodes: %w", was.Rack, err)
 	}

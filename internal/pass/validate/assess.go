@@ -211,7 +211,7 @@ func (d *verdict) pause(in input) {
 func (d *verdict) accept(in input) {
 	d.outcome, d.steps, d.report = outcome.PassPlanned, d.due, true
 	if d.Plan.Goal != plan.GoalNone { // otherwise only change requests are to be written
-		d.keep(in)
+		d.record(in)
 		d.begins = true
 	}
 }
@@ -222,15 +222,15 @@ func (d *verdict) accept(in input) {
 func (d *verdict) unchanged(in input) {
 	d.outcome = outcome.PassUnchanged
 	forgets := in.records.Karpenter.RolledBack != d.accepted(in).Karpenter.RolledBack
-	if d.Plan.Goal != plan.GoalNone && (in.full || forgets) && !d.isKept(in) {
+	if d.Plan.Goal != plan.GoalNone && (in.full || forgets) && !d.isRecorded(in) {
 		d.why["plan"] = "the plan or the records of the last pass differ from what the parameters say now"
-		d.keep(in)
+		d.record(in)
 	}
 	d.reportIfNew(in, nil)
 }
 
-// keep saves the plan and the records that belong to it.
-func (d *verdict) keep(in input) {
+// record saves the plan and the records that belong to it.
+func (d *verdict) record(in input) {
 	records := d.accepted(in)
 	d.records, d.plan, d.claims = &records, &d.Plan, in.facts.Records.ClusterLock != in.rack
 }
@@ -266,8 +266,8 @@ func (d *verdict) accepted(in input) plan.Records {
 	return records
 }
 
-// isKept reports whether keep would change nothing.
-func (d *verdict) isKept(in input) bool {
+// isRecorded reports whether keep would change nothing.
+func (d *verdict) isRecorded(in input) bool {
 	if in.inForce == nil || in.facts.Records.ClusterLock != in.rack {
 		return false
 	}

@@ -43,7 +43,7 @@ func (c Compiled) Surprises() []params.Problem {
 		case d.kind == "NodePool":
 			a.lost(d)
 			a.reservations(d)
-			a.placed(d, c.zones)
+			a.zones(d, c.zones)
 		default:
 			a.images(d)
 			a.disks(d)

@@ -161,7 +161,7 @@ var columns = sync.OnceValue(func() map[string]*column {
 // choices counts the known instance types that meet the requirements about their name. known is false if another
 // requirement may leave fewer, like one about the number of CPUs.
 func choices(requirements []requirement) (count int, known bool) {
-	for _, is := range left(requirements) {
+	for _, is := range remaining(requirements) {
 		if is {
 			count++
 		}
@@ -171,8 +171,8 @@ func choices(requirements []requirement) (count int, known bool) {
 	})
 }
 
-// left reports for each known instance type whether it meets the requirements that are about its name.
-func left(requirements []requirement) []bool {
+// remaining reports for each known instance type whether it meets the requirements that are about its name.
+func remaining(requirements []requirement) []bool {
 	all := slices.Repeat([]bool{true}, len(columns()[keyType].of))
 	for _, r := range requirements {
 		c, is := columns()[r.Key]

@@ -47,9 +47,9 @@ const (
 	replaced
 )
 
-// tell sets in an effect what Karpenter does because of the change: node by node if the NodeClaims are known,
+// describe sets in an effect what Karpenter does because of the change: node by node if the NodeClaims are known,
 // otherwise what holds for every possible node of the pool in force.
-func (c change) tell(effect *plan.Effect, known bool, claims []karpenter.NodeClaim) {
+func (c change) describe(effect *plan.Effect, known bool, claims []karpenter.NodeClaim) {
 	nodes := []*karpenter.NodeClaim{nil}
 	if known {
 		nodes = nil

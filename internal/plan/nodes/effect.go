@@ -52,7 +52,7 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 			if old.good(before) {
 				change.was = old.decode(before, hashing)
 			}
-			change.tell(&effect, facts.NodeClaims != nil, claims[name])
+			change.describe(&effect, facts.NodeClaims != nil, claims[name])
 		}
 		if effect.Change == events.PoolChanged && old.text == new.text && !effect.Replaces && !effect.MayReplace {
 			continue // no node can be in another subnet or group
@@ -116,8 +116,8 @@ func (m manifests) decode(p plan.Plan, hashing []*api) decoded {
 	if d.good = good && alsoGood; d.good {
 		d.poolHash, d.classHash = d.pool.Hash(), d.class.Hash()
 		for _, version := range hashing {
-			d.poolHash += beyond(version.NodePool, builtin().NodePool, pool)
-			d.classHash += beyond(version.EC2NodeClass, builtin().EC2NodeClass, class)
+			d.poolHash += newer(version.NodePool, builtin().NodePool, pool)
+			d.classHash += newer(version.EC2NodeClass, builtin().EC2NodeClass, class)
 		}
 	}
 	return d

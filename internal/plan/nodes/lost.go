@@ -66,7 +66,7 @@ func (a *findings) reservations(d *draft) {
 // otherArch returns an architecture that instance types meeting the requirements have and the former requirement did
 // not allow, or "".
 func otherArch(requirements []requirement, was requirement) string {
-	for i, is := range left(requirements) {
+	for i, is := range remaining(requirements) {
 		if arch := columns()[keyArch].at(i); is && !was.allows.Has(arch) {
 			return arch
 		}

@@ -54,7 +54,7 @@ func candidates(drafts []*draft) []candidate {
 		c := candidate{pool: d, labels: inner(template, "metadata", "labels"), requirements: d.requirements()}
 		c.weight, _ = d.spec()["weight"].(int64)
 		c.taints, _ = inner(template, "spec")["taints"].([]any)
-		c.types = left(c.requirements)
+		c.types = remaining(c.requirements)
 		all = append(all, c)
 	}
 	slices.SortFunc(all, func(a, b candidate) int {

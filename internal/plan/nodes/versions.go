@@ -129,9 +129,9 @@ func (d *draft) knowing(key string) string {
 	return ""
 }
 
-// beyond returns the values of the fields that a version's hash covers and that of the Go types does not. If it differs,
+// newer returns the values of the fields that a version's hash covers and that of the Go types does not. If it differs,
 // the hash differs.
-func beyond(hash, known catalogue.Hash, object plan.Object) string {
+func newer(hash, known catalogue.Hash, object plan.Object) string {
 	var all []any
 	for _, path := range hash.Covers {
 		if !slices.Contains(known.Covers, path) {

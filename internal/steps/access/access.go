@@ -132,8 +132,8 @@ func (a *Step) mode(ctx context.Context, p *plan.Plan, w *resource.Writer) (bool
 	if errors.As(err, new(*types.InvalidParameterException)) {
 		// EKS also refuses a mode that the cluster already has: another update has ended meanwhile, or the answer to
 		// our first try was lost.
-		if reached, status, look := a.reached(ctx, p); look != nil || reached {
-			return status == types.ClusterStatusActive, look
+		if reached, status, failed := a.reached(ctx, p); failed != nil || reached {
+			return status == types.ClusterStatusActive, failed
 		}
 	}
 	if err != nil {

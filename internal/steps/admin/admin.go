@@ -40,12 +40,12 @@ func (f Function) Refused(ctx context.Context, cluster plan.Cluster, err error) 
 	if !k8s.IsForbidden(err) {
 		return err
 	}
-	out, look := f.EKS.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{
+	out, failed := f.EKS.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{
 		ClusterName: &cluster.Name, PrincipalArn: &f.Principal,
 	})
-	if look != nil {
+	if failed != nil {
 		return fmt.Errorf("function %s is forbidden what it asks of cluster %s (%v), and its access entry cannot be read: %w", f.Name,
-			cluster.Name, err, look)
+			cluster.Name, err, failed)
 	}
 	at := slices.IndexFunc(out.AssociatedAccessPolicies, func(policy types.AssociatedAccessPolicy) bool {
 		return aws.ToString(policy.PolicyArn) == Policy(cluster.Partition)

@@ -170,7 +170,7 @@ func (r *run) change(ctx context.Context, live deployment, edit func(deployment)
 		return nil
 	}
 	if !live.marked(r.plan.Rack) {
-		if err := r.keep(ctx, live); err != nil {
+		if err := r.record(ctx, live); err != nil {
 			return err
 		}
 	}
@@ -181,9 +181,9 @@ func (r *run) change(ctx context.Context, live deployment, edit func(deployment)
 	return cmp.Or(r.arbiter().Made(ctx, r.plan.Rack, contest(live), wanted.setting(), ruling), waiting)
 }
 
-// keep records the baseline, and replaces an existing one. That one belongs to a Deployment that was restored, or to an
+// record records the baseline, and replaces an existing one. That one belongs to a Deployment that was restored, or to an
 // attempt that stopped before its first change: a Deployment without our annotation is as its owner wants it.
-func (r *run) keep(ctx context.Context, live deployment) error {
+func (r *run) record(ctx context.Context, live deployment) error {
 	before := baseline{live.key(), live.replicas(), live.line(), live.pin()}
 	return outcome.Record(ctx, r.Baselines.Replace, r.plan.Rack, outcome.BaselineAutoscaler, before)
 }

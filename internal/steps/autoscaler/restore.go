@@ -16,11 +16,11 @@ func (r *run) back(ctx context.Context, all []unstructured.Unstructured, marked 
 	if marked.Unstructured != nil {
 		return r.restore(ctx, marked)
 	}
-	kept, err := r.kept(ctx)
-	if err != nil || kept == nil {
+	before, err := r.recorded(ctx)
+	if err != nil || before == nil {
 		return err
 	}
-	if live := k8s.Find(all, kept.Deployment); live != nil {
+	if live := k8s.Find(all, before.Deployment); live != nil {
 		return r.finish(ctx, deployment{live})
 	}
 	return r.Baselines.Forget(ctx, r.plan.Rack, outcome.BaselineAutoscaler)
@@ -29,7 +29,7 @@ func (r *run) back(ctx context.Context, all []unstructured.Unstructured, marked 
 // restore restores a Deployment that carries our annotation. The same write removes the annotation, so an interruption
 // before the baseline is forgotten does no harm.
 func (r *run) restore(ctx context.Context, live deployment) error {
-	kept, err := r.kept(ctx)
+	before, err := r.recorded(ctx)
 	if err != nil {
 		return err
 	}
@@ -38,10 +38,10 @@ func (r *run) restore(ctx context.Context, live deployment) error {
 	}
 	wanted := live.copy()
 	k8s.SetAnnotation(wanted.Unstructured, ownership.AnnotationAutoscaler, "")
-	if kept != nil && kept.Deployment == live.key() {
-		wanted.scale(kept.Replicas)
-		wanted.setLine(live.line().restored(kept.line))
-		wanted.setPin(kept.Pin)
+	if before != nil && before.Deployment == live.key() {
+		wanted.scale(before.Replicas)
+		wanted.setLine(live.line().restored(before.line))
+		wanted.setPin(before.Pin)
 		return r.write(ctx, live, wanted)
 	}
 	if live.line().inShell() {
@@ -70,7 +70,7 @@ func (r *run) finish(ctx context.Context, live deployment) error {
 	return r.Baselines.Forget(ctx, r.plan.Rack, outcome.BaselineAutoscaler)
 }
 
-// kept returns the baseline; nil if there is none.
-func (r *run) kept(ctx context.Context) (*baseline, error) {
+// recorded returns the baseline; nil if there is none.
+func (r *run) recorded(ctx context.Context) (*baseline, error) {
 	return outcome.Recorded[baseline](ctx, r.Baselines, r.plan.Rack, outcome.BaselineAutoscaler)
 }

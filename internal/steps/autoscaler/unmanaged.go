@@ -56,11 +56,11 @@ func (r *run) before(ctx context.Context, live deployment) (line, error) {
 	if !live.marked(r.plan.Rack) {
 		return live.line(), nil
 	}
-	kept, err := r.kept(ctx)
-	if err != nil || kept == nil || kept.Deployment != live.key() {
+	before, err := r.recorded(ctx)
+	if err != nil || before == nil || before.Deployment != live.key() {
 		return live.line(), err
 	}
-	return kept.line, nil
+	return before.line, nil
 }
 
 // named returns the groups of --nodes=min:max:name that exist and belong to no managed node group.

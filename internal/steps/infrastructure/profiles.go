@@ -33,9 +33,9 @@ func (i *Step) removeProfiles(ctx context.Context, p *plan.Plan, w *resource.Wri
 		}
 		if _, err := i.IAM.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: &name}); err != nil {
 			// As with roles: if the answer was lost, the SDK's retry ends as AccessDenied.
-			left, look := i.profiles(ctx, path)
-			if look != nil {
-				return look
+			left, failed := i.profiles(ctx, path)
+			if failed != nil {
+				return failed
 			}
 			if slices.ContainsFunc(left, func(p types.InstanceProfile) bool { return *p.InstanceProfileName == name }) {
 				return fmt.Errorf("instance profile %s: delete: %w", name, err)

@@ -182,9 +182,9 @@ func (i *Step) deleteRole(ctx context.Context, p *plan.Plan, live *types.Role) e
 	if err == nil {
 		return nil
 	}
-	left, _, look := i.find(ctx, p, *live.RoleName)
-	if look != nil || left == nil {
-		return look
+	left, _, failed := i.find(ctx, p, *live.RoleName)
+	if failed != nil || left == nil {
+		return failed
 	}
 	return i.tooLate(ctx, p, live, fmt.Errorf("role %s: delete: %w", *live.RoleName, err))
 }

@@ -82,7 +82,7 @@ func (n *run) do(ctx context.Context, part string) (err error) {
 	case "retire":
 		return n.retire(ctx)
 	case "keep":
-		return n.keep(ctx)
+		return n.uncordonReplaced(ctx)
 	case "placement":
 		*n.progress, err = n.Placement(ctx, n.plan, part)
 		return err

@@ -168,8 +168,8 @@ func (n *run) delete(ctx context.Context, r plan.Replacement, left []string) (st
 	return "EKS deletes node group " + r.Group, nil
 }
 
-// keep uncordons the nodes of SPOT groups that still exist, because Karpenter was turned off before they were deleted.
-func (n *run) keep(ctx context.Context) error {
+// uncordonReplaced uncordons the nodes of SPOT groups that still exist, because Karpenter was turned off before they were deleted.
+func (n *run) uncordonReplaced(ctx context.Context) error {
 	if err := n.connect(ctx); err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func others(requirements []requirement) string {
 	} {
 		rest := slices.DeleteFunc(slices.Clone(requirements), func(r requirement) bool { return r.Key == try.key })
 		var values []string
-		for i, is := range left(rest) {
+		for i, is := range remaining(rest) {
 			if value := columns()[try.key].at(i); is && value != "" && !slices.Contains(values, value) {
 				values = append(values, value)
 			}
@@ -98,8 +98,8 @@ func others(requirements []requirement) string {
 	return "allow more of them"
 }
 
-// placed adds warnings about zones in which the pool has no subnet.
-func (a *findings) placed(d *draft, zones []string) {
+// zones adds warnings about zones in which the pool has no subnet.
+func (a *findings) zones(d *draft, zones []string) {
 	for _, r := range d.demands() {
 		if r.allows.Key != keyZone {
 			continue
