@@ -185,7 +185,8 @@ func permissionsDocument(t *testing.T, found proof) string {
 	var doc strings.Builder
 	doc.WriteString(`# The functions' rights
 
-Each function has a role of its own. This is every statement of every role, as the template has it without context values, with
+Each function has a role of its own. This is every statement of every role, as the template has it with the context value
+` + "`nodeRoles`" + ` and no other (without it, ` + "`nodegroups`" + ` may neither create nor delete a group, nor launch anything), with
 
 - the code that needs each action: a test finds the calls in the sources, and fails on a right that nothing needs;
 - a call of an end-to-end script (its name, and on what) that is refused without it: [how that is known](sandbox.md#rights). ` +

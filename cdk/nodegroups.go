@@ -12,8 +12,12 @@ import (
 // tag of Sawhorse can identify it. EKS itself checks the role, the subnets and the launch template of a new group with
 // its caller's permissions: EKS launches the instances, but rejects a caller that could not launch them from the
 // template. The copy may get only the roles that the deployment names (nodeRoles); with any role that trusts EC2, the
-// copy's nodes would have that role's permissions. IAM does not evaluate a role's tags for PassRole.
+// copy's nodes would have that role's permissions. IAM does not evaluate a role's tags for PassRole. Without such roles no
+// group is replaced, and there are no statements.
 func (s *sawhorse) replacePermissions() []awsiam.PolicyStatement {
+	if len(s.NodeRoles) == 0 {
+		return nil
+	}
 	aCopy := conditions{"Null": map[string]any{"aws:RequestTag/" + ownership.TagReplaces: "false"}}
 	noCopy := conditions{"Null": map[string]any{"aws:ResourceTag/" + ownership.TagReplaces: "true"}}
 	toEKS := conditions{"StringEquals": map[string]any{"iam:PassedToService": "eks.amazonaws.com"}}
@@ -22,7 +26,11 @@ func (s *sawhorse) replacePermissions() []awsiam.PolicyStatement {
 	made := []string{arn("ec2", "instance/*"), arn("ec2", "volume/*"), arn("ec2", "network-interface/*")}
 	used := append(shareable(), arn("ec2", "launch-template/*"), arn("ec2", "key-pair/*"), public("image/*"), public("snapshot/*"),
 		arn("ec2", "placement-group/*"), arn("ec2", "capacity-reservation/*"), arn("license-manager", "license-configuration:*"))
-	statements := []awsiam.PolicyStatement{
+	var roles []string
+	for _, role := range s.NodeRoles {
+		roles = append(roles, iamARN("role/"+role))
+	}
+	return []awsiam.PolicyStatement{
 		allow([]string{"eks:CreateNodegroup"}, clusters(), aCopy, s.authorized()),
 		allow([]string{"eks:TagResource"}, nodeGroups(), aCopy, asOurs()),
 		allow([]string{"eks:DeleteNodegroup"}, nodeGroups(), noCopy),
@@ -30,13 +38,6 @@ func (s *sawhorse) replacePermissions() []awsiam.PolicyStatement {
 		allow([]string{"ec2:DescribeSubnets", "ec2:DescribeLaunchTemplateVersions"}, anything),
 		allow([]string{"ec2:RunInstances"}, append(used, made...), byTemplate),
 		allow([]string{"ec2:CreateTags"}, made, launched),
+		allow([]string{"iam:PassRole"}, roles, toEKS),
 	}
-	var roles []string
-	for _, role := range s.NodeRoles {
-		roles = append(roles, iamARN("role/"+role))
-	}
-	if len(roles) > 0 {
-		statements = append(statements, allow([]string{"iam:PassRole"}, roles, toEKS))
-	}
-	return statements
 }

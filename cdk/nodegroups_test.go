@@ -6,20 +6,38 @@ import (
 	"testing"
 )
 
-// Copies may get only the roles that the deployment names. Without nodeRoles they get none.
+// Copies may get only the roles that the deployment names.
 func TestCopiesGetTheRolesOfTheDeployment(t *testing.T) {
-	for i, of := range []template{production, custom} {
+	const arn = `{"Fn::Join":["",["arn:",{"Ref":"AWS::Partition"},":iam::",{"Ref":"AWS::AccountId"},":role/`
+	for want, of := range map[string]template{
+		"[" + arn + `eks-nodes"]]}]`:                             production,
+		"[" + arn + `eks-nodes"]]},` + arn + `team/*-nodes"]]}]`: custom,
+	} {
 		var found []string
 		for _, g := range of.grants() {
 			if strings.HasPrefix(g.where, "Nodegroups") && slices.Contains(g.actions, any("iam:PassRole")) {
 				found = append(found, text(g.resources)+text(g.condition))
 			}
 		}
-		const arn = `{"Fn::Join":["",["arn:",{"Ref":"AWS::Partition"},":iam::",{"Ref":"AWS::AccountId"},":role/`
-		want := []string{"[" + arn + `eks-nodes"]]},` + arn + `team/*-nodes"]]}]{"StringEquals":{"iam:PassedToService":"eks.amazonaws.com"}}`}
-		if !slices.Equal(found, want[:i]) {
-			t.Errorf("stack %d: %q", i, found)
+		if !slices.Equal(found, []string{want + `{"StringEquals":{"iam:PassedToService":"eks.amazonaws.com"}}`}) {
+			t.Errorf("got %q, want %s", found, want)
 		}
+	}
+}
+
+// Without roles for copies no group can be replaced, so the function nodegroups may create, tag and delete none, and launch
+// nothing.
+func TestWithoutNodeRolesNodeGroupsAreOnlyResized(t *testing.T) {
+	var found []any
+	for _, g := range ofRole("nodegroups", again.grants()) {
+		for _, action := range g.actions {
+			if service, _, _ := strings.Cut(text(action), ":"); service == `"eks` || service == `"ec2` || service == `"iam` {
+				found = append(found, action)
+			}
+		}
+	}
+	if got := text(found); got != `["eks:DescribeCluster","eks:DescribeNodegroup","eks:UpdateNodegroupConfig"]` {
+		t.Errorf("got %s", got)
 	}
 }
 

@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 	app := awscdk.NewApp(&awscdk.AppProps{AnalyticsReporting: jsii.Bool(false), Outdir: jsii.String(filepath.Join(dir, "out")),
 		Context: projectContext()})
 	awscdk.Aspects_Of(app).Add(cdknag.NewAwsSolutionsChecks(&cdknag.NagPackProps{Verbose: jsii.Bool(true), Reports: jsii.Bool(false)}), nil)
-	one := stackOf(app, "Production", map[string]any{"dist": dir})
+	one := stackOf(app, "Production", map[string]any{"dist": dir, "nodeRoles": "eks-nodes"})
 	other := stackOf(app, "Custom", map[string]any{
 		"dist": dir, "stackName": "Other", "architecture": "x86_64", "prefix": "/tools/sawhorse", "busName": "racks", "debounceSeconds": "1",
 		"resyncMinutes": 30.0, "resyncSlots": "3", "rolloutMinutes": 15.0,
