@@ -46,7 +46,8 @@ func (s *sawhorse) infrastructurePermissions() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{
 		allow([]string{"iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy"}, controllerRoles(),
 			bearing(s.controllerBoundary)),
-		allow([]string{"iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:AttachRolePolicy"}, nodeRoles(), bearing(s.nodeBoundary)),
+		allow([]string{"iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:AttachRolePolicy", "iam:PutRolePolicy"}, nodeRoles(),
+			bearing(s.nodeBoundary)),
 		allow([]string{"iam:DeleteRole", "iam:DeleteRolePolicy", "iam:DetachRolePolicy", "iam:GetRolePolicy", "iam:ListRolePolicies",
 			"iam:ListAttachedRolePolicies", "iam:TagRole", "iam:UpdateAssumeRolePolicy"}, ourRoles()),
 		allow([]string{"iam:GetRole"}, ourRoleNames()),

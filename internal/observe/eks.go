@@ -142,6 +142,9 @@ func ClusterFacts(c *types.Cluster) (plan.ClusterFacts, error) {
 		facts.SecurityGroup = aws.ToString(c.ResourcesVpcConfig.ClusterSecurityGroupId)
 		facts.VPC = aws.ToString(c.ResourcesVpcConfig.VpcId)
 	}
+	if c.KubernetesNetworkConfig != nil {
+		facts.IPv6 = c.KubernetesNetworkConfig.IpFamily == types.IpFamilyIpv6
+	}
 	if c.AccessConfig != nil {
 		facts.AuthMode = cmp.Or(string(c.AccessConfig.AuthenticationMode), facts.AuthMode)
 	}

@@ -185,8 +185,13 @@ func TestObserveWhatIsNotThere(t *testing.T) {
 	}
 	s = begin(t)
 	s.cloud.EKS.Cluster.ComputeConfig = &ekstypes.ComputeConfigResponse{Enabled: new(true)}
-	if facts := s.observed(enabled, plan.Records{}); !facts.Cluster.AutoMode {
-		t.Error("EKS Auto Mode is not seen")
+	if facts := s.observed(enabled, plan.Records{}); !facts.Cluster.AutoMode || facts.Cluster.IPv6 {
+		t.Errorf("EKS Auto Mode: %+v", facts.Cluster)
+	}
+	s = begin(t)
+	s.cloud.EKS.Cluster.KubernetesNetworkConfig = &ekstypes.KubernetesNetworkConfigResponse{IpFamily: ekstypes.IpFamilyIpv6}
+	if facts := s.observed(enabled, plan.Records{}); !facts.Cluster.IPv6 {
+		t.Errorf("IPv6: %+v", facts.Cluster)
 	}
 }
 

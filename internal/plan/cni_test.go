@@ -48,6 +48,30 @@ func TestNodesHaveTheCNIsPolicyOnlyIfItNeedsIt(t *testing.T) {
 	}
 }
 
+// AWS's managed policy of the CNI has none of the actions of IPv6, so nodes of such a cluster have a policy of their own in its
+// place, under the same conditions. The nodes' boundary ends at the partition's network interfaces too.
+func TestNodesOfAnIPv6ClusterHaveItsPolicy(t *testing.T) {
+	build6 := func(cni *plan.CNI) plan.Infrastructure {
+		f := facts()
+		f.Cluster.IPv6, f.Cluster.Partition, f.CNI = true, "aws-us-gov", cni
+		return build(t, with(builds, "build_node_minimal_role_enabled", "true"), f).Plan.Infrastructure
+	}
+	got := build6(nil)
+	for what, role := range map[string]plan.Role{"nodes": got.Nodes, "build nodes": *got.BuildNodes} {
+		if slices.ContainsFunc(role.Attached, func(arn string) bool { return strings.HasSuffix(arn, "AmazonEKS_CNI_Policy") }) {
+			t.Errorf("%s: attached %v", what, role.Attached)
+		}
+		for _, part := range []string{`"ec2:AssignIpv6Addresses"`, `"arn:aws-us-gov:ec2:*:*:network-interface/*"`} {
+			if text := role.Policies["cni-ipv6"].JSON(); !strings.Contains(text, part) {
+				t.Errorf("%s: %q without %s", what, text, part)
+			}
+		}
+	}
+	if got := build6(&plan.CNI{Pods: 3, OwnRole: true}); len(got.Nodes.Policies) > 0 || len(got.BuildNodes.Policies) > 0 {
+		t.Errorf("independent: %v", got.Nodes.Policies)
+	}
+}
+
 // Turning off needs no decision: what is removed has no policies.
 func TestTheRemovalDoesNotNameTheCNI(t *testing.T) {
 	f := facts()

@@ -168,6 +168,8 @@ type ClusterFacts struct {
 	Version  string `json:"version"`
 	AuthMode string `json:"authMode"`
 	AutoMode bool   `json:"autoMode,omitempty"`
+	// IPv6 means that pods and services have IPv6 addresses (EKS's ipFamily), which never changes.
+	IPv6 bool `json:"ipv6,omitempty"`
 	// VPC is the VPC of the cluster and its nodes.
 	VPC string `json:"vpc,omitempty"`
 	// Tags are the cluster's tags, or nil if they were not looked up (Offline).

@@ -82,6 +82,8 @@ type identity struct {
 	// NodePolicies are the ARNs of the policies attached to the node role, MinimalPolicies those that every node needs.
 	NodePolicies    []string `json:"nodePolicies"`
 	MinimalPolicies []string `json:"minimalPolicies"`
+	// NodeStatements are the inline policies of both, by name.
+	NodeStatements map[string]Document `json:"nodeStatements,omitempty"`
 	// BuildNodeRole is the name of the role of build nodes, or empty if they never had one of their own. BuildOwnRole means
 	// that they have it now.
 	BuildNodeRole string `json:"buildNodeRole"`
@@ -110,7 +112,7 @@ func (b *builder) infrastructure() {
 	if wants || b.facts.Records.WasOn && b.facts.Records.HadBuildRole {
 		in.BuildNodeRole, in.BuildOwnRole = ownership.BuildNodeRole(b.config.Rack), wants
 	}
-	in.MinimalPolicies = b.nodePolicies()
+	in.MinimalPolicies, in.NodeStatements = b.nodePolicies()
 	in.NodePolicies = slices.Concat(in.MinimalPolicies, b.config.NodePolicyARNs)
 	slices.Sort(in.NodePolicies)
 	in.NodePolicies = slices.Compact(in.NodePolicies)
@@ -143,17 +145,21 @@ func (b *builder) infrastructure() {
 	}
 }
 
-// nodePolicies returns the ARNs of the AWS managed policies of a node role.
-func (b *builder) nodePolicies() (arns []string) {
+// nodePolicies returns the ARNs of the AWS managed policies of a node role, and its inline policies by name.
+func (b *builder) nodePolicies() (arns []string, inline map[string]Document) {
 	names := slices.Clone(nodePolicies)
-	if !b.cniIndependent() {
+	switch cluster := b.facts.Cluster; {
+	case b.cniIndependent():
+	case cluster != nil && cluster.IPv6:
+		inline = map[string]Document{"cni-ipv6": cniIPv6(b.plan.Cluster)}
+	default:
 		names = append(names, cniPolicy)
 	}
 	slices.Sort(names)
 	for _, name := range names {
 		arns = append(arns, fmt.Sprintf("arn:%s:iam::aws:policy/%s", b.plan.Cluster.Partition, name))
 	}
-	return arns
+	return arns, inline
 }
 
 // sharedNetworks returns the ARNs of the chosen subnets and security groups that other accounts own. They are listed
@@ -251,7 +257,7 @@ func (k karpenter) infrastructure(c Cluster, in identity, queue string) Infrastr
 	}
 	made.Nodes.Description = "Nodes that Karpenter launches for EKS cluster " + c.Name
 	made.Nodes.Trust = nodeTrust(c)
-	made.Nodes.Attached = in.NodePolicies
+	made.Nodes.Attached, made.Nodes.Policies = in.NodePolicies, in.NodeStatements
 	return made
 }
 
@@ -272,7 +278,7 @@ func (in identity) buildNodes(c Cluster, made *Infrastructure) {
 		return
 	}
 	role.Description = "Build nodes that Karpenter launches for EKS cluster " + c.Name
-	role.Trust, role.Attached = nodeTrust(c), in.MinimalPolicies
+	role.Trust, role.Attached, role.Policies = nodeTrust(c), in.MinimalPolicies, in.NodeStatements
 	made.BuildNodes = &role
 }
 

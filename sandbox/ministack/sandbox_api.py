@@ -89,6 +89,12 @@ def queue_hold(query):
     return {}
 
 
+def ip_family(query):
+    """Sets a cluster's ipFamily, ipv4 or ipv6, which MiniStack drops when the cluster is created."""
+    eks._clusters[query["cluster"]]["kubernetesNetworkConfig"]["ipFamily"] = query["family"]
+    return {}
+
+
 def change_events(query):
     """Sets what happens to the next change events of SSM."""
     changes.order(query["order"], int(query["count"]))
@@ -106,6 +112,7 @@ ROUTES = {
     ("POST", "/_sandbox/change-events"): change_events,
     ("POST", "/_sandbox/lag"): lag.force,
     ("POST", "/_sandbox/lag/begin"): lag.decide,
+    ("POST", "/_sandbox/ip-family"): ip_family,
     ("POST", "/_sandbox/queue-hold"): queue_hold,
     ("POST", "/_sandbox/keep"): restart.keep,
     ("POST", "/_sandbox/script"): decisions.script,

@@ -2,13 +2,14 @@ package story
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 )
 
 // NodeRoles gives the VPC CNI and build nodes roles of their own. The nodes' role loses the CNI's policy once every pod of
 // the VPC CNI has its own credentials, and gets it back when the VPC CNI needs it. The role of build nodes has none of the
-// rack's further policies, and is removed when no node can have it any more.
+// rack's further policies, and is removed when no node can have it any more. In an IPv6 cluster the CNI needs other rights.
 func NodeRoles(s *Script) {
 	const (
 		agent = `kubectl apply -f - <<'EOF'
@@ -74,7 +75,22 @@ EOF`
 		s.Type("aws iam detach-role-policy --role-name demo-aws-node --policy-arn " + policy)
 		s.Type("aws iam delete-role --role-name demo-aws-node")
 	})
+	ipv6(s, cni)
 	buildRole(s)
+}
+
+// ipv6 has EKS answer as it does for a cluster with IPv6 addresses, whose CNI needs another policy. In AWS a cluster keeps the
+// family that it was created with. managed tells whether the nodes' role has the CNI's managed policy.
+func ipv6(s *Script, managed string) {
+	const inline = "aws iam list-role-policies --role-name demo-karpenter-nodes --query \"contains(PolicyNames, 'cni-ipv6')\" --output json"
+	for _, family := range []struct{ name, inline, managed string }{{"ipv6", "true", "false"}, {"ipv4", "false", "true"}} {
+		s.Chapter("EKS says that the cluster's addresses are "+family.name, func() {
+			s.sandbox(http.MethodPost, "ip-family?cluster=demo&family="+family.name, nil, nil)
+			s.FullPass()
+			s.Check("the nodes' role has the policy of IPv6", inline, family.inline)
+			s.Check("the nodes' role has the CNI's managed policy", managed, family.managed)
+		})
+	}
 }
 
 // agentsOnEveryNode waits until a pod of the VPC CNI runs on every node, and returns whether all have credentials of their
