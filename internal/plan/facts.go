@@ -159,7 +159,13 @@ type Records struct {
 	Paused bool `json:"paused,omitempty"`
 	// Params has the parameters of the last accepted plan, as written.
 	Params map[string]string `json:"params,omitempty"`
+	// Objects has the digests of the objects that these parameters name, by s3:// URI.
+	Objects map[string]string `json:"objects,omitempty"`
 }
+
+// From identifies the parameters and the objects of the last accepted plan. A plan that was made from others is older: the pass
+// that accepted the last one was stopped before it saved it.
+func (r Records) From() string { return fingerprint([]any{r.Params, r.Objects}) }
 
 // ClusterFacts holds the result of DescribeCluster.
 type ClusterFacts struct {

@@ -19,6 +19,8 @@ type Input struct {
 	Compare bool
 	// InForce is the plan in force, or nil if there is none.
 	InForce *plan.Plan
+	// Before is the configuration that the plan in force was made from, or nil if it is not known.
+	Before *params.Config
 }
 
 // Result is the result of Validate. If there are Problems, the Plan must not be used. If the Input does not ask to Compare,
@@ -72,6 +74,9 @@ func Validate(in Input) Result {
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, foreign)...)
 	parsed.Advise(known...)
 	parsed.Add(d.outcome.Problems...)
+	if len(parsed.Problems) == 0 {
+		parsed.Advise(d.inherit(in)...)
+	}
 	if d.compares && len(parsed.Problems) == 0 { // Karpenter's drift code relies on valid manifests, and ends the process on some others
 		d.Plan.Effects = effects(d.Plan, in)
 	}
@@ -86,6 +91,27 @@ func Validate(in Input) Result {
 	parsed.Advise(d.outcome.Warnings...)
 	d.Problems, d.Warnings = parsed.Problems, parsed.Warnings
 	return d.Result
+}
+
+// inherit leaves pools as they are in the plan in force if another release of Sawhorse would make them otherwise, and Karpenter
+// would replace their nodes. It returns a warning for each.
+func (d *draft) inherit(in Input) (warnings []params.Problem) {
+	if !in.Compare || in.InForce == nil || in.Before == nil || in.Facts.Force ||
+		in.InForce.Controller.Release.Version != d.Plan.Controller.Release.Version {
+		return nil
+	}
+	objects, kept := nodes.Inherit(*in.InForce, d.Plan, nodes.Compile(*in.Before, in.Facts), in.Facts)
+	if len(kept) == 0 {
+		return nil
+	}
+	d.Plan.NodePools.Objects = objects
+	d.Plan.SetFingerprints()
+	for _, pool := range kept {
+		warnings = append(warnings, params.NewProblem("rack", "", "pool %s stays as it was applied: this release of Sawhorse would make it "+
+			"otherwise, and Karpenter would replace its nodes, though no parameter of the pool has changed; to have them replaced, as the "+
+			"pool's disruption budget allows, send Rack Reconcile Requested with \"force\": true", pool))
+	}
+	return warnings
 }
 
 // reselects reports whether a plan selects other subnets or security groups than those that were applied.

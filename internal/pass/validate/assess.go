@@ -232,13 +232,20 @@ func (d *verdict) unchanged(in input) {
 // record saves the plan and the records that belong to it.
 func (d *verdict) record(in input) {
 	records := d.accepted(in)
+	d.Plan.From = records.From()
 	d.records, d.plan, d.claims = &records, &d.Plan, in.facts.Records.ClusterLock != in.rack
 }
 
 // accepted returns the rack's records as they are once the plan is in force.
 func (d *verdict) accepted(in input) plan.Records {
 	records := in.records
-	records.Goal, records.Params, records.Checked = d.Plan.Goal, d.Effective, d.Objects
+	records.Goal, records.Params, records.Checked, records.Objects = d.Plan.Goal, d.Effective, d.Objects, nil
+	for uri, object := range in.objects {
+		if records.Objects == nil {
+			records.Objects = map[string]string{}
+		}
+		records.Objects[uri] = digest(object)
+	}
 	if d.Config.Enabled {
 		records.WasOn = true
 		records.Karpenter = in.records.Accept(d.Plan.Controller.Release.Version)
@@ -277,7 +284,7 @@ func (d *verdict) isRecorded(in input) bool {
 
 // ofAnyPass returns a plan without the fields that belong to the pass that made it.
 func ofAnyPass(p plan.Plan) plan.Plan {
-	p.Generation, p.Force, p.Effects = 0, false, nil
+	p.Generation, p.Force, p.From, p.Effects = 0, false, "", nil
 	return p
 }
 

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
@@ -35,6 +37,12 @@ func (v *Validate) objects(ctx context.Context, rack string, texts map[string]st
 		found[uri] = object
 	}
 	return found, nil
+}
+
+// digest identifies the text of an object.
+func digest(object params.Object) string {
+	sum := canonical.Hash(object.Text)
+	return hex.EncodeToString(sum[:8])
 }
 
 func (v *Validate) object(ctx context.Context, rack, uri string) (params.Object, error) {

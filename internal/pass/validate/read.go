@@ -43,6 +43,8 @@ type input struct {
 	// parsed is the parameters, facts what AWS and the cluster have.
 	parsed params.Result
 	facts  plan.Facts
+	// objects is what the parameters name in S3, by URI.
+	objects map[string]params.Object
 	// found has the steps of the plan in force that an audit found due, with the reasons. A full request audits all steps
 	// that count as applied; audited means that the auditor has them all.
 	found   map[string]string
@@ -136,11 +138,11 @@ func (v *Validate) observed(ctx context.Context, in input) (input, error) {
 		facts, err = v.facts(reading, in)
 		return err
 	})
-	in.found = v.audit(reading, in, isQueue)
+	found := v.audit(reading, in, isQueue)
 	if err := reads.Wait(); err != nil {
 		return in, err
 	}
-	in.facts, in.audited = facts, v.audits(in.inForce)
+	in.facts, in.found, in.audited = facts, found, v.audits(in.inForce)
 	mayRead := facts.Cluster == nil || facts.Authorized(in.rack)
 	if mayRead && in.audited && in.full && !in.parsed.Config.Paused {
 		maps.Copy(in.found, v.audit(ctx, in, func(s plan.Step) bool { return !isQueue(s) }))
@@ -153,10 +155,11 @@ func (v *Validate) observed(ctx context.Context, in input) (input, error) {
 
 // read parses the rack's parameters, with the objects that they name.
 func (v *Validate) read(ctx context.Context, in input) (input, error) {
-	objects, err := v.objects(ctx, in.rack, in.tree.Values)
+	var err error
+	in.objects, err = v.objects(ctx, in.rack, in.tree.Values)
 	in.parsed = params.Parse(params.Input{
 		Rack: in.rack, Params: in.tree.Values, Secure: in.tree.Secure, Previous: in.records.Params, Removing: in.records.WasOn,
-		Objects: objects,
+		Objects: in.objects,
 	})
 	return in, err
 }
@@ -174,7 +177,23 @@ func (v *Validate) facts(ctx context.Context, in input) (plan.Facts, error) {
 
 // judged is the input of the judgement.
 func (in input) judged() validation.Input {
-	return validation.Input{Parsed: in.parsed, Facts: in.facts, Compare: true, InForce: in.inForce}
+	return validation.Input{Parsed: in.parsed, Facts: in.facts, Compare: true, InForce: in.inForce, Before: in.before()}
+}
+
+// before returns the configuration that the plan in force was made from; nil if its parameters are not known any more. A
+// parameter whose object has changed since has its default in it.
+func (in input) before() *params.Config {
+	if in.inForce == nil || in.inForce.From != in.records.From() {
+		return nil
+	}
+	objects := map[string]params.Object{}
+	for uri, object := range in.objects {
+		if digest(object) != in.records.Objects[uri] {
+			object = params.Object{Problem: "which has changed"}
+		}
+		objects[uri] = object
+	}
+	return new(params.Parse(params.Input{Rack: in.rack, Params: in.records.Params, Objects: objects}).Config)
 }
 
 // isQueue reports whether a step is the queue's. Every pass audits it, because users lose pods if interruptions are not
