@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -15,7 +14,7 @@ import (
 // earlier returns the plan that a release with another default has made: what both of the pools have, as text, instead of what.
 func earlier(t *testing.T, p plan.Plan, what, instead string) *plan.Plan {
 	t.Helper()
-	text := string(canonical.JSON(p))
+	text := textOf(t, p)
 	if strings.Count(text, what) < 2 {
 		t.Fatalf("not in both pools: %s", what)
 	}
@@ -77,7 +76,7 @@ func TestAnUpgradeOfSawhorseKeepsThePools(t *testing.T) {
 		}
 		var kept, changed []string
 		for _, pool := range got.Plan.NodePools.Names() {
-			old, is := textOf(*inForce, pool), textOf(got.Plan, pool)
+			old, is := textOf(t, objectsOf(*inForce, pool)), textOf(t, objectsOf(got.Plan, pool))
 			if old == is {
 				kept = append(kept, pool)
 			} else {
@@ -103,13 +102,23 @@ func TestAnUpgradeOfSawhorseKeepsThePools(t *testing.T) {
 	}
 }
 
-func textOf(p plan.Plan, pool string) (text string) {
+func textOf(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// objectsOf returns the manifests of a pool.
+func objectsOf(p plan.Plan, pool string) (all []plan.Object) {
 	for _, object := range p.NodePools.Objects {
 		if object["metadata"].(map[string]any)["name"] == pool {
-			text += string(canonical.JSON(object))
+			all = append(all, object)
 		}
 	}
-	return text
+	return all
 }
 
 // applied returns the fingerprints of a plan whose steps have all been applied.
