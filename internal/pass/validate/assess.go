@@ -273,7 +273,7 @@ func (d *verdict) accepted(in input) plan.Records {
 	return records
 }
 
-// isRecorded reports whether keep would change nothing.
+// isRecorded reports whether record would change nothing.
 func (d *verdict) isRecorded(in input) bool {
 	if in.inForce == nil || in.facts.Records.ClusterLock != in.rack {
 		return false
