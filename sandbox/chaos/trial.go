@@ -110,7 +110,8 @@ func (w *World) undisturbed(ctx context.Context, s story) (State, error) {
 }
 
 // The time within which the state must become the wanted one after the last pass. Controllers act with a delay, and so does
-// the notice that an execution was stopped before it held the lease. If the lease is held, an execution was stopped, and the notice of its end starts another one.
+// the notice that an execution was stopped before it held the lease. If the lease is held, an execution was stopped, and the
+// notice of its end starts another one.
 const (
 	patience       = 20 * time.Second
 	patienceIfHeld = time.Minute
