@@ -100,7 +100,7 @@ func (d *draft) inherit(in Input) (warnings []params.Problem) {
 		in.InForce.Controller.Release.Version != d.Plan.Controller.Release.Version {
 		return nil
 	}
-	objects, kept := nodes.Inherit(*in.InForce, d.Plan, nodes.Compile(*in.Before, in.Facts), in.Facts)
+	objects, kept := nodes.Inherit(*in.InForce, d.Plan, *in.Before, in.Facts)
 	if len(kept) == 0 {
 		return nil
 	}

@@ -21,16 +21,16 @@ func filter(name string, values ...string) []types.Filter {
 }
 
 // endpoints reads the VPC's endpoints, and whether the API server has a public one.
-func (l *reader) endpoints(ctx context.Context) error {
-	described, err := l.observer().Cluster(ctx, l.o.Facts.Cluster.Name)
+func (r *reader) endpoints(ctx context.Context) error {
+	described, err := r.observer().Cluster(ctx, r.o.Facts.Cluster.Name)
 	if err != nil {
 		return err
 	}
-	l.o.PublicAPI = described != nil && described.ResourcesVpcConfig != nil && described.ResourcesVpcConfig.EndpointPublicAccess
-	pages := ec2.NewDescribeVpcEndpointsPaginator(l.EC2, &ec2.DescribeVpcEndpointsInput{Filters: filter("vpc-id", l.o.Facts.Cluster.VPC)})
+	r.o.PublicAPI = described != nil && described.ResourcesVpcConfig != nil && described.ResourcesVpcConfig.EndpointPublicAccess
+	pages := ec2.NewDescribeVpcEndpointsPaginator(r.EC2, &ec2.DescribeVpcEndpointsInput{Filters: filter("vpc-id", r.o.Facts.Cluster.VPC)})
 	return observe.EachPage(ctx, pages, func(page *ec2.DescribeVpcEndpointsOutput) {
 		for _, e := range page.VpcEndpoints {
-			l.o.Endpoints = append(l.o.Endpoints, doctor.Endpoint{
+			r.o.Endpoints = append(r.o.Endpoints, doctor.Endpoint{
 				Service: aws.ToString(e.ServiceName), Type: string(e.VpcEndpointType), State: string(e.State),
 				PrivateDNS: aws.ToBool(e.PrivateDnsEnabled),
 			})
@@ -39,14 +39,14 @@ func (l *reader) endpoints(ctx context.Context) error {
 }
 
 // instances reads all instances of the account in the region, because EC2's quotas count them.
-func (l *reader) instances(ctx context.Context) error {
-	pages := ec2.NewDescribeInstancesPaginator(l.EC2, &ec2.DescribeInstancesInput{
+func (r *reader) instances(ctx context.Context) error {
+	pages := ec2.NewDescribeInstancesPaginator(r.EC2, &ec2.DescribeInstancesInput{
 		Filters: filter("instance-state-name", "pending", "running"),
 	})
 	return observe.EachPage(ctx, pages, func(page *ec2.DescribeInstancesOutput) {
-		for _, r := range page.Reservations {
-			for _, i := range r.Instances {
-				l.o.Instances = append(l.o.Instances, instance(i))
+		for _, reservation := range page.Reservations {
+			for _, i := range reservation.Instances {
+				r.o.Instances = append(r.o.Instances, instance(i))
 			}
 		}
 	})
@@ -67,36 +67,36 @@ func instance(i types.Instance) doctor.Instance {
 }
 
 // keys reads the keys of nodes' volumes: those that pools name, and the account's default for the others.
-func (l *reader) keys(ctx context.Context) error {
-	out, err := l.EC2.GetEbsDefaultKmsKeyId(ctx, &ec2.GetEbsDefaultKmsKeyIdInput{})
+func (r *reader) keys(ctx context.Context) error {
+	out, err := r.EC2.GetEbsDefaultKmsKeyId(ctx, &ec2.GetEbsDefaultKmsKeyIdInput{})
 	if err != nil {
 		return err
 	}
 	ids := []string{aws.ToString(out.KmsKeyId)}
-	ids = append(ids, slices.DeleteFunc(l.volumeKeys, func(id string) bool { return id == ids[0] })...)
+	ids = append(ids, slices.DeleteFunc(r.volumeKeys, func(id string) bool { return id == ids[0] })...)
 	for _, id := range ids {
-		key, err := l.key(ctx, id)
+		key, err := r.key(ctx, id)
 		if err != nil {
 			return err
 		}
-		l.o.Keys = append(l.o.Keys, key)
+		r.o.Keys = append(r.o.Keys, key)
 	}
-	if !slices.ContainsFunc(l.o.Keys, func(k doctor.Key) bool { return !k.AWSManaged }) {
+	if !slices.ContainsFunc(r.o.Keys, func(k doctor.Key) bool { return !k.AWSManaged }) {
 		return nil
 	}
-	return l.bounded(ctx)
+	return r.bounded(ctx)
 }
 
 // bounded finds the uses of a key that the permissions boundary of the controller's role does not allow. Before the
 // role exists, there is no boundary to check.
-func (l *reader) bounded(ctx context.Context) error {
-	role, err := l.controllerRole(ctx)
+func (r *reader) bounded(ctx context.Context) error {
+	role, err := r.controllerRole(ctx)
 	if err != nil || role == "" {
 		return err
 	}
-	l.o.Bounded, err = l.simulate(ctx, &iam.SimulatePrincipalPolicyInput{PolicySourceArn: &role, ActionNames: doctor.KeyActions},
-		func(r iamtypes.EvaluationResult) bool {
-			return r.PermissionsBoundaryDecisionDetail != nil && !r.PermissionsBoundaryDecisionDetail.AllowedByPermissionsBoundary
+	r.o.Bounded, err = r.simulate(ctx, &iam.SimulatePrincipalPolicyInput{PolicySourceArn: &role, ActionNames: doctor.KeyActions},
+		func(result iamtypes.EvaluationResult) bool {
+			return result.PermissionsBoundaryDecisionDetail != nil && !result.PermissionsBoundaryDecisionDetail.AllowedByPermissionsBoundary
 		})
 	return err
 }
@@ -104,11 +104,11 @@ func (l *reader) bounded(ctx context.Context) error {
 // ebsKey is the alias of EBS's own key. The key is created at its first use and does not exist before.
 const ebsKey = "alias/aws/ebs"
 
-func (l *reader) key(ctx context.Context, id string) (doctor.Key, error) {
+func (r *reader) key(ctx context.Context, id string) (doctor.Key, error) {
 	if id == ebsKey {
 		return doctor.Key{ID: id, State: string(kmstypes.KeyStateEnabled), AWSManaged: true}, nil
 	}
-	described, err := l.KMS.DescribeKey(ctx, &kms.DescribeKeyInput{KeyId: &id})
+	described, err := r.KMS.DescribeKey(ctx, &kms.DescribeKeyInput{KeyId: &id})
 	if err != nil {
 		return doctor.Key{}, err
 	}
@@ -117,12 +117,12 @@ func (l *reader) key(ctx context.Context, id string) (doctor.Key, error) {
 	if key.AWSManaged {
 		return key, nil
 	}
-	policy, err := l.KMS.GetKeyPolicy(ctx, &kms.GetKeyPolicyInput{KeyId: meta.Arn})
+	policy, err := r.KMS.GetKeyPolicy(ctx, &kms.GetKeyPolicyInput{KeyId: meta.Arn})
 	if err != nil {
 		return key, err
 	}
 	key.Policy = aws.ToString(policy.Policy)
-	err = observe.EachPage(ctx, kms.NewListGrantsPaginator(l.KMS, &kms.ListGrantsInput{KeyId: meta.Arn}), func(page *kms.ListGrantsOutput) {
+	err = observe.EachPage(ctx, kms.NewListGrantsPaginator(r.KMS, &kms.ListGrantsInput{KeyId: meta.Arn}), func(page *kms.ListGrantsOutput) {
 		for _, g := range page.Grants {
 			key.Grantees = append(key.Grantees, aws.ToString(g.GranteePrincipal))
 		}

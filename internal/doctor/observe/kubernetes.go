@@ -19,11 +19,11 @@ import (
 
 // kubernetes reads the cluster's own objects. If the API server cannot be reached or does not know the caller, which the
 // first kind shows, it does not wait for the other kinds. A caller that may not read nodes may still read the rest.
-func (l *reader) kubernetes(ctx context.Context) {
+func (r *reader) kubernetes(ctx context.Context) {
 	var closed error
-	l.client, closed = l.Dial(ctx, l.o.Facts.Cluster.Cluster)
-	for _, each := range l.inCluster() {
-		l.read(each.source, func() error {
+	r.client, closed = r.Dial(ctx, r.o.Facts.Cluster.Cluster)
+	for _, each := range r.inCluster() {
+		r.read(each.source, func() error {
 			if closed != nil {
 				return closed
 			}
@@ -37,20 +37,20 @@ func (l *reader) kubernetes(ctx context.Context) {
 }
 
 // inCluster returns what reads the objects in the cluster, the nodes first.
-func (l *reader) inCluster() []source {
+func (r *reader) inCluster() []source {
 	return []source{
-		{doctor.Nodes, func(ctx context.Context) error { return read(ctx, l.client, k8s.Node, &l.o.Nodes) }},
-		{doctor.Pods, func(ctx context.Context) error { return read(ctx, l.client, k8s.Pod, &l.o.Pods) }},
-		{doctor.Deployments, func(ctx context.Context) error { return read(ctx, l.client, k8s.Deployment, &l.o.Deployments) }},
-		{doctor.StatefulSets, func(ctx context.Context) error { return read(ctx, l.client, k8s.StatefulSet, &l.o.StatefulSets) }},
-		{doctor.DaemonSets, func(ctx context.Context) error { return read(ctx, l.client, k8s.DaemonSet, &l.o.DaemonSets) }},
+		{doctor.Nodes, func(ctx context.Context) error { return read(ctx, r.client, k8s.Node, &r.o.Nodes) }},
+		{doctor.Pods, func(ctx context.Context) error { return read(ctx, r.client, k8s.Pod, &r.o.Pods) }},
+		{doctor.Deployments, func(ctx context.Context) error { return read(ctx, r.client, k8s.Deployment, &r.o.Deployments) }},
+		{doctor.StatefulSets, func(ctx context.Context) error { return read(ctx, r.client, k8s.StatefulSet, &r.o.StatefulSets) }},
+		{doctor.DaemonSets, func(ctx context.Context) error { return read(ctx, r.client, k8s.DaemonSet, &r.o.DaemonSets) }},
 		{doctor.CNI, func(ctx context.Context) (err error) {
-			l.o.CNI, err = observe.CNI(ctx, l.EKS, l.client, l.o.Facts.Cluster.Name)
+			r.o.CNI, err = observe.CNI(ctx, r.EKS, r.client, r.o.Facts.Cluster.Name)
 			return err
 		}},
-		{doctor.Budgets, func(ctx context.Context) error { return read(ctx, l.client, k8s.PodDisruptionBudget, &l.o.Budgets) }},
-		{doctor.NodePools, l.pools},
-		{doctor.NodeClaims, l.launches},
+		{doctor.Budgets, func(ctx context.Context) error { return read(ctx, r.client, k8s.PodDisruptionBudget, &r.o.Budgets) }},
+		{doctor.NodePools, r.pools},
+		{doctor.NodeClaims, r.launches},
 	}
 }
 
@@ -68,9 +68,9 @@ func read[T any](ctx context.Context, client *k8s.Client, kind k8s.Kind, into *[
 
 // pools reads the rack's NodePools and EC2NodeClasses. Before Karpenter is turned on the cluster has no such kinds, and
 // so no such objects.
-func (l *reader) pools(ctx context.Context) error {
+func (r *reader) pools(ctx context.Context) error {
 	for _, kind := range []k8s.Kind{k8s.EC2NodeClass, k8s.NodePool} {
-		objects, err := l.client.Ours(ctx, kind, l.o.Rack)
+		objects, err := r.client.Ours(ctx, kind, r.o.Rack)
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (l *reader) pools(ctx context.Context) error {
 			if c != nil && c.Status == metav1.ConditionFalse {
 				p.Unhealthy = c.Reason + " " + c.Message
 			}
-			l.o.Pools = append(l.o.Pools, p)
+			r.o.Pools = append(r.o.Pools, p)
 		}
 	}
 	return nil
@@ -95,11 +95,11 @@ const starting = 5 * time.Minute
 
 // launches reads the NodeClaims that have not become nodes, and the events of those that Karpenter has deleted for lack
 // of capacity. Events about objects without a namespace are in the namespace default.
-func (l *reader) launches(ctx context.Context) error {
+func (r *reader) launches(ctx context.Context) error {
 	now := time.Now()
-	if err := l.client.Each(ctx, k8s.NodeClaim, "", "", func(object *unstructured.Unstructured) error {
+	if err := r.client.Each(ctx, k8s.NodeClaim, "", "", func(object *unstructured.Unstructured) error {
 		if c := failedStep(object, now); c != nil && object.GetDeletionTimestamp() == nil {
-			l.o.Launches = append(l.o.Launches, doctor.Launch{
+			r.o.Launches = append(r.o.Launches, doctor.Launch{
 				NodeClaim: object.GetName(), Step: c.Type, Reason: c.Reason, Message: c.Message,
 			})
 		}
@@ -107,14 +107,14 @@ func (l *reader) launches(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	return l.client.Each(ctx, k8s.Event, metav1.NamespaceDefault, "", func(object *unstructured.Unstructured) error {
+	return r.client.Each(ctx, k8s.Event, metav1.NamespaceDefault, "", func(object *unstructured.Unstructured) error {
 		var e corev1.Event
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &e); err != nil {
 			return nil // Only another program's event can be unreadable.
 		}
 		recent := now.Sub(e.LastTimestamp.Time) < time.Hour
 		if recent && e.InvolvedObject.Kind == k8s.NodeClaim.Name && e.Reason == "InsufficientCapacityError" {
-			l.o.Launches = append(l.o.Launches, doctor.Launch{
+			r.o.Launches = append(r.o.Launches, doctor.Launch{
 				NodeClaim: e.InvolvedObject.Name, Step: "Launched", Reason: e.Reason, Message: e.Message,
 			})
 		}

@@ -50,32 +50,32 @@ const patience = 90 * time.Second
 func Read(ctx context.Context, name string, paths ownership.Paths, clients Clients) *doctor.Observed {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	l := &reader{Clients: clients, o: &doctor.Observed{Rack: name, Unseen: map[doctor.Source]string{}}}
-	l.read(doctor.Parameters, func() error { return l.parameters(ctx, paths) })
-	l.read(doctor.Rules, func() error { return l.rules(ctx) })
-	l.caller(ctx)
-	l.o.Config = l.o.Examined()
-	l.facts(ctx)
-	l.volumeKeys = l.o.VolumeKeys()
-	sources := l.ofAccount()
-	if l.o.Facts.Cluster != nil {
-		sources = append(sources, l.ofCluster()...)
+	r := &reader{Clients: clients, o: &doctor.Observed{Rack: name, Unseen: map[doctor.Source]string{}}}
+	r.read(doctor.Parameters, func() error { return r.parameters(ctx, paths) })
+	r.read(doctor.Rules, func() error { return r.rules(ctx) })
+	r.caller(ctx)
+	r.o.Config = r.o.Examined()
+	r.facts(ctx)
+	r.volumeKeys = r.o.VolumeKeys()
+	sources := r.ofAccount()
+	if r.o.Facts.Cluster != nil {
+		sources = append(sources, r.ofCluster()...)
 	} else {
-		reason := l.o.Unseen[doctor.TheCluster]
-		for _, each := range append(l.ofCluster(), l.inCluster()...) {
-			l.o.Unseen[each.source] = reason
+		reason := r.o.Unseen[doctor.TheCluster]
+		for _, each := range append(r.ofCluster(), r.inCluster()...) {
+			r.o.Unseen[each.source] = reason
 		}
-		l.o.Unseen[doctor.Facts], l.o.Unseen[doctor.AddOnVersions], l.o.Unseen[doctor.Associations] = reason, reason, reason
+		r.o.Unseen[doctor.Facts], r.o.Unseen[doctor.AddOnVersions], r.o.Unseen[doctor.Associations] = reason, reason, reason
 	}
 	var all sync.WaitGroup
 	for _, each := range sources {
-		all.Go(func() { l.read(each.source, func() error { return each.do(ctx) }) })
+		all.Go(func() { r.read(each.source, func() error { return each.do(ctx) }) })
 	}
-	if l.o.Facts.Cluster != nil {
-		all.Go(func() { l.kubernetes(ctx) })
+	if r.o.Facts.Cluster != nil {
+		all.Go(func() { r.kubernetes(ctx) })
 	}
 	all.Wait()
-	return l.o
+	return r.o
 }
 
 // reader fills in what was observed. Each source has other fields, so that they can be read in parallel.
@@ -91,8 +91,8 @@ type reader struct {
 
 // observer returns the observer of passes with the operator's credentials. It does not require the tag of the cluster's
 // owner, because the operator reads with rights of his own.
-func (l *reader) observer() *observe.Observer {
-	return &observe.Observer{EKS: l.EKS, EC2: l.EC2, IAM: l.IAM, SQS: l.SQS, SSM: l.Parameters, Rules: l.Rules, Records: noRecords{}}
+func (r *reader) observer() *observe.Observer {
+	return &observe.Observer{EKS: r.EKS, EC2: r.EC2, IAM: r.IAM, SQS: r.SQS, SSM: r.Parameters, Rules: r.Rules, Records: noRecords{}}
 }
 
 // noRecords is a rack without records: doctor does not read the table.
@@ -117,41 +117,41 @@ type source struct {
 }
 
 // ofAccount returns what reads the account.
-func (l *reader) ofAccount() []source {
+func (r *reader) ofAccount() []source {
 	return []source{
-		{doctor.AllParameters, l.allParameters},
-		{doctor.Instances, l.instances},
-		{doctor.Keys, l.keys},
-		{doctor.Quotas, l.quotas},
-		{doctor.AccountSummary, l.account},
-		{doctor.SpotRole, l.spotRole},
+		{doctor.AllParameters, r.allParameters},
+		{doctor.Instances, r.instances},
+		{doctor.Keys, r.keys},
+		{doctor.Quotas, r.quotas},
+		{doctor.AccountSummary, r.account},
+		{doctor.SpotRole, r.spotRole},
 	}
 }
 
 // ofCluster returns what reads the AWS resources of the cluster. The add-ons' versions follow the add-ons.
-func (l *reader) ofCluster() []source {
+func (r *reader) ofCluster() []source {
 	return []source{
-		{doctor.Addresses, l.addresses},
-		{doctor.AddOns, l.addOns},
-		{doctor.Endpoints, l.endpoints},
-		{doctor.Organization, l.organization},
+		{doctor.Addresses, r.addresses},
+		{doctor.AddOns, r.addOns},
+		{doctor.Endpoints, r.endpoints},
+		{doctor.Organization, r.organization},
 	}
 }
 
 // read reads a source. If that fails, it records the reason.
-func (l *reader) read(source doctor.Source, do func() error) {
+func (r *reader) read(source doctor.Source, do func() error) {
 	if err := do(); err != nil {
-		l.unseen.Lock()
-		defer l.unseen.Unlock()
-		l.o.Unseen[source] = l.reason(err)
+		r.unseen.Lock()
+		defer r.unseen.Unlock()
+		r.o.Unseen[source] = r.reason(err)
 	}
 }
 
 // reason returns an error as a finding shows it: the service's own code and message, or the whole chain.
-func (l *reader) reason(err error) string {
+func (r *reader) reason(err error) string {
 	if outcome.IsNotYet(err, outcome.Unready) {
 		const unknown = "the cluster's API server does not know the caller: "
-		if l.o.Facts.Cluster.AuthMode == doctor.ConfigMap {
+		if r.o.Facts.Cluster.AuthMode == doctor.ConfigMap {
 			return unknown + "the cluster's access mode is CONFIG_MAP, and access entries come with karpenter_auth_mode=true"
 		}
 		return unknown + "it has no access entry"
@@ -167,8 +167,8 @@ func (l *reader) reason(err error) string {
 	return fmt.Sprintf("%s %s: %v", operation.Service(), operation.Operation(), operation.Unwrap())
 }
 
-func (l *reader) parameters(ctx context.Context, paths ownership.Paths) error {
-	tree, err := store.ReadTree(ctx, l.Parameters, paths.Params(l.o.Rack))
-	l.o.Params, l.o.Secure = tree.Values, tree.Secure
+func (r *reader) parameters(ctx context.Context, paths ownership.Paths) error {
+	tree, err := store.ReadTree(ctx, r.Parameters, paths.Params(r.o.Rack))
+	r.o.Params, r.o.Secure = tree.Values, tree.Secure
 	return err
 }

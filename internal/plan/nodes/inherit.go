@@ -4,26 +4,26 @@ import (
 	"slices"
 
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 // Inherit returns the manifests of a plan, in which pools keep those of the plan in force if Karpenter would replace their
 // nodes although nothing has changed that the pools are made from: then only Sawhorse itself has. It also returns the names of
-// these pools. before is made from the parameters of the plan in force, and Karpenter has the same version in both. The plan
-// must have passed all checks.
-func Inherit(inForce, next plan.Plan, before Compiled, facts plan.Facts) (objects []plan.Object, kept []string) {
-	was, is, unchanged := byPool(inForce.NodePools.Objects), byPool(next.NodePools.Objects), byPool(before.Objects())
-	differs := func(pool string) bool {
-		old, existed := was[pool]
-		return existed && old.text != is[pool].text && unchanged[pool].text == is[pool].text &&
-			architectures(old.pool) == architectures(is[pool].pool) // which may come from the node groups
-	}
+// these pools. before is the configuration that the plan in force was made from, and Karpenter has the same version in both
+// plans. The new one must have passed all checks.
+func Inherit(inForce, next plan.Plan, before params.Config, facts plan.Facts) (objects []plan.Object, kept []string) {
+	was, is := byPool(inForce.NodePools.Objects), byPool(next.NodePools.Objects)
+	differs := func(pool string) bool { return was[pool].text != is[pool].text }
 	if !slices.ContainsFunc(next.NodePools.Names(), differs) {
 		return next.NodePools.Objects, nil
 	}
+	unchanged := byPool(Compile(before, facts).Objects())
 	next.Network = inForce.Network // other networks replace nodes whatever the manifests are
 	for _, effect := range Effects(inForce, next, facts) {
-		if differs(effect.Pool) && (effect.Replaces || effect.MayReplace) {
+		old, new := was[effect.Pool], is[effect.Pool]
+		if differs(effect.Pool) && (effect.Replaces || effect.MayReplace) && unchanged[effect.Pool].text == new.text &&
+			architectures(old.pool) == architectures(new.pool) { // which may come from the node groups
 			kept = append(kept, effect.Pool)
 		}
 	}
