@@ -36,12 +36,12 @@ const policyCharacters, policiesEach = 6144, 10
 func (s settings) operatorPolicies() [][]string {
 	const frame = 500 // everything except the racks' ARNs
 	// The part of an ARN before the rack, with quotes and comma, and with the maximum lengths of partition (10), region
-	// (14) and account (12). A rack has three ARNs: to write, to read, to list.
+	// (14) and account (12). A rack has four ARNs: two to write, one to read, one to list.
 	begin := len(`"arn::ssm:::parameter",`) + 10 + 14 + 12 + len(ownership.Paths{Prefix: s.Prefix}.Racks()+"//params/*")
 	var all [][]string
 	left := 0
 	for _, rack := range s.OperatorRacks {
-		size := 3 * (begin + len(rack))
+		size := 4 * (begin + len(rack))
 		if left < size {
 			all, left = append(all, nil), policyCharacters-frame
 		}
@@ -63,7 +63,7 @@ func (s *sawhorse) operatorPermissions(racks []string) []awsiam.PolicyStatement 
 	paths := ownership.Paths{Prefix: s.Prefix}
 	var write, read []string
 	for _, rack := range racks {
-		write = append(write, parameter(paths.Params(rack)+"/*"))
+		write = append(write, parameter(paths.Params(rack)+"/*"), parameter(paths.Change(rack)))
 		read = append(read, s.rackARNs(rack)...)
 	}
 	return []awsiam.PolicyStatement{

@@ -103,15 +103,16 @@ func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
 	case "validate", "audit":
 		return []awsiam.PolicyStatement{
 			on([]string{records, plans, claims, list}, get, put),
-			on([]string{records, changes}, update, query),
+			on([]string{records}, update, query),
+			on([]string{changes}, get, update),
 		}
 	case "change":
-		return []awsiam.PolicyStatement{on([]string{records}, update, get, put), on([]string{changes}, update, query)}
+		return []awsiam.PolicyStatement{on([]string{records}, update, get, put), on([]string{changes}, get, update)}
 	case "report": // it deletes all items of a rack that ends, and reads in its plan which cluster that had
 		return []awsiam.PolicyStatement{
 			on([]string{records, list, rollouts}, update, get, put, query),
-			on([]string{plans}, get),
-			on([]string{records, list, rollouts, plans, claims}, remove),
+			on([]string{plans, changes}, get),
+			on([]string{records, list, rollouts, plans, changes, claims}, remove),
 		}
 	case "resync":
 		return []awsiam.PolicyStatement{on([]string{records, list}, update, get, put, query), on([]string{rollouts}, get)}
@@ -144,8 +145,10 @@ func (s *sawhorse) putEvents() awsiam.PolicyStatement {
 
 // validatePermissions returns statements that only allow reading, except for the event that reports a pass's start.
 func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
+	paths := ownership.Paths{Prefix: s.Prefix}
 	statements := []awsiam.PolicyStatement{
-		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(ownership.Paths{Prefix: s.Prefix}.Racks() + "/*")}),
+		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(paths.Racks() + "/*")}),
+		allow([]string{"ssm:GetParameter", "ssm:GetParameterHistory"}, []string{parameter(paths.Change("*"))}),
 		allow([]string{"eks:ListNodegroups"}, clusters()),
 		allow([]string{"eks:DescribeNodegroup"}, nodeGroups()),
 		allow([]string{"eks:DescribeAddon"}, []string{arn("eks", "addon/*")}),
@@ -211,8 +214,7 @@ func (s *sawhorse) changePermissions() []awsiam.PolicyStatement {
 	folders := ownership.Paths{Prefix: s.Prefix}.Params("*")
 	return []awsiam.PolicyStatement{
 		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(folders)}),
-		allow([]string{"ssm:DescribeParameters"}, anything),
-		allow([]string{"ssm:PutParameter"}, []string{parameter(folders + "/*")}),
+		allow([]string{"ssm:PutParameter", "ssm:GetParameterHistory"}, []string{parameter(folders + "/*")}),
 	}
 }
 

@@ -65,22 +65,22 @@ func (s *sawhorse) addStateMachine() {
 	table := []string{*s.table.TableArn()}
 	s.machine.AddToRolePolicy(allow([]string{"dynamodb:UpdateItem", "dynamodb:DeleteItem"}, table, // of the lease
 		ofPartitions(ownership.PartitionRack+"*")))
-	s.machine.AddToRolePolicy(allow([]string{"dynamodb:PutItem"}, table, ofPartitions(ownership.PartitionChange+"*")))
 	s.machine.AddToRolePolicy(allow([]string{"states:StartExecution"}, []string{s.machineARN()}))
 }
 
 // addRules routes events to the state machine, and the end of failed executions to resync.
 func (s *sawhorse) addRules() {
-	params := ownership.Paths{Prefix: s.Prefix}.Params("*") + "/*"
+	paths := ownership.Paths{Prefix: s.Prefix}
 	s.rule("ParameterRule", "A write to a rack's parameters", nil, awsevents.EventPattern{
 		Source: jsii.Strings(events.SSMSource), DetailType: jsii.Strings(events.TypeParameterChange), Detail: &map[string]any{
-			"name": awsevents.Match_Wildcard(jsii.String(params)),
+			"name": awsevents.Match_AnyOf(awsevents.Match_Wildcard(jsii.String(paths.Params("*")+"/*")),
+				awsevents.Match_Wildcard(jsii.String(paths.Change("*")))),
 			// LabelParameterVersion is left out, because a label changes no value.
 			"operation": []string{"Create", "Update", "Delete"},
 		},
 	}, s.toMachine())
-	s.rule("RequestRule", "A pass, or a change, that somebody asked for", s.bus,
-		awsevents.EventPattern{DetailType: jsii.Strings(events.Requests...)}, s.toMachine())
+	s.rule("RequestRule", "A pass that somebody asked for", s.bus,
+		awsevents.EventPattern{DetailType: jsii.Strings(events.TypeReconcileRequested)}, s.toMachine())
 	s.rule("UnknownRule", "An event that names a rack and is no request, to be answered", s.bus, unknown(), s.toMachine())
 	s.rule("EndedRule", "An execution that ended without freeing its rack", nil, awsevents.EventPattern{
 		Source: jsii.Strings(events.StatesSource), DetailType: jsii.Strings(events.TypeExecutionChange), Detail: &map[string]any{
@@ -98,10 +98,8 @@ func (s *sawhorse) addRules() {
 // also excludes their detail types, because another sender may repeat such an event under another source: answering an
 // answer would loop forever.
 func unknown() awsevents.EventPattern {
-	known := []any{events.TypeReconcileStarted, events.TypeReconciled, events.TypeRejected, events.TypeReconcileFailed, events.TypeRolledOut}
-	for _, request := range events.Requests {
-		known = append(known, request)
-	}
+	known := []any{events.TypeReconcileRequested, events.TypeReconcileStarted, events.TypeReconciled, events.TypeRejected,
+		events.TypeReconcileFailed, events.TypeRolledOut}
 	return awsevents.EventPattern{
 		Source:     awsevents.Match_AnythingBut(events.Source),
 		DetailType: awsevents.Match_AnythingBut(known...),

@@ -12,9 +12,6 @@ const Source = "sawhorse"
 const (
 	// TypeReconcileRequested requests a pass over one rack. Its detail is a ReconcileRequested.
 	TypeReconcileRequested = "Rack Reconcile Requested"
-	// TypeParametersChangeRequested requests a change of several parameters together. Its detail is a
-	// ParametersChangeRequested.
-	TypeParametersChangeRequested = "Rack Parameters Change Requested"
 	// TypeReconcileStarted, TypeReconciled, TypeRejected and TypeReconcileFailed report the start and the result of a
 	// pass.
 	TypeReconcileStarted = "Rack Reconcile Started"
@@ -24,9 +21,6 @@ const (
 	// TypeRolledOut reports that the nodes of a rack have followed a pass. Its detail is a RolledOut.
 	TypeRolledOut = "Rack Rolled Out"
 )
-
-// Requests are the detail types that Sawhorse accepts on its bus.
-var Requests = []string{TypeReconcileRequested, TypeParametersChangeRequested}
 
 // Events of AWS that Sawhorse accepts.
 const (

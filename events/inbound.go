@@ -16,6 +16,10 @@ type ReconcileRequested struct {
 	Full bool `json:"full,omitempty"`
 	// DryRun only plans, and answers with an event.
 	DryRun bool `json:"dryRun,omitempty"`
+	// Set and Unset are a change of parameters, as in the parameter change. The dry run answers for the rack as it would then
+	// be. Only dry runs take them.
+	Set   map[string]string `json:"set,omitempty"`
+	Unset []string          `json:"unset,omitempty"`
 	// Force overrides the checks that refuse to remove Karpenter, for example because its pods fit nowhere else, and tries
 	// again a version of Karpenter that has failed.
 	Force bool `json:"force,omitempty"`
@@ -23,17 +27,3 @@ type ReconcileRequested struct {
 
 // DetailType returns TypeReconcileRequested.
 func (ReconcileRequested) DetailType() string { return TypeReconcileRequested }
-
-// ParametersChangeRequested requests a change of several parameters together: all of them are written, or none. A
-// repeated event is applied once.
-type ParametersChangeRequested struct {
-	// Rack is the rack's name.
-	Rack string `json:"rack"`
-	// Set maps names to new values. The empty text and the word unset mean the same as Unset.
-	Set map[string]string `json:"set,omitempty"`
-	// Unset lists the parameters that get their default. None may also be in Set.
-	Unset []string `json:"unset,omitempty"`
-}
-
-// DetailType returns TypeParametersChangeRequested.
-func (ParametersChangeRequested) DetailType() string { return TypeParametersChangeRequested }

@@ -107,13 +107,15 @@ type Reconciled struct{ Pass }
 // DetailType returns TypeReconciled.
 func (Reconciled) DetailType() string { return TypeReconciled }
 
-// Rejected is sent when the rack's parameters or a change request cannot be applied, and for an event on the bus that
-// is not a request. What is in force stays in force.
+// Rejected is sent when the rack's parameters or a change of them cannot be applied, and for an event on the bus that is not a
+// request. What is in force stays in force.
 type Rejected struct {
 	Pass
-	// Change is the ID of the refused event: a change request, or an event that is no valid request. It is empty if the
-	// rack's parameters were rejected.
-	Change string `json:"change,omitempty"`
+	// Change is the version of the parameter change that was refused, or given up. It is 0 if the rack's parameters were
+	// rejected.
+	Change int64 `json:"change,omitempty"`
+	// Event is the ID of the event that is no valid request, or empty.
+	Event string `json:"event,omitempty"`
 }
 
 // DetailType returns TypeRejected.

@@ -1,6 +1,7 @@
 package statemachine
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -21,6 +22,8 @@ type ValidateCall struct {
 	Unknown UnknownEvent `json:"unknown,omitzero"`
 	// Request is the text by which the sender of a dry run, or of an Unknown event, recognizes the answer.
 	Request string `json:"request,omitzero"`
+	// Proposed has set and unset of a dry run that is asked about a change, as events.ReconcileRequested has them.
+	Proposed json.RawMessage `json:"proposed,omitzero"`
 }
 
 // UnknownEvent is an event on Sawhorse's bus that is not a valid request: its detail-type or a field is misspelled, a

@@ -241,61 +241,6 @@ func TestSubstitutionsAreTheDocumentedOnes(t *testing.T) {
 	}
 }
 
-// A change request is stored before it is counted, so that every pass that sees the count finds the request. A repeated
-// event or a retry is still counted.
-func TestAChangeIsRecordedBeforeItIsCounted(t *testing.T) {
-	m := parse(t)
-	var ways []string
-	for _, c := range m.States["Known"].Choices {
-		ways = append(ways, c.Next)
-	}
-	// First what is only answered. RecordChange comes before the dry runs: a dryRun in a change request is not a flag.
-	if want := []string{"Validate", "Ignored", "RecordChange", "Validate"}; !slices.Equal(ways, want) {
-		t.Errorf("Known leads to %v, want %v", ways, want)
-	}
-	record := m.States["RecordChange"]
-	if record.Next != "Request" || record.Catch[0].Next != "Request" ||
-		!slices.Equal(record.Catch[0].ErrorEquals, []string{"DynamoDB.ConditionalCheckFailedException"}) {
-		t.Errorf("after recording: %s, and where it was there already: %+v", record.Next, record.Catch[0])
-	}
-	var put struct {
-		Item                map[string]map[string]string
-		ConditionExpression string
-	}
-	if err := json.Unmarshal(record.Arguments, &put); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasSuffix(record.Resource, ":dynamodb:putItem") || put.ConditionExpression != "attribute_not_exists(pk)" {
-		t.Errorf("%s under the condition %q", record.Resource, put.ConditionExpression)
-	}
-	// The attributes that internal/store reads.
-	if got, want := slices.Sorted(maps.Keys(put.Item)), []string{"at", "payload", "pk", "sk", "state", "ttl"}; !slices.Equal(got, want) {
-		t.Errorf("attributes %v, want %v", got, want)
-	}
-	if got := put.Item["state"]["S"]; got != string(store.ChangeRequested) {
-		t.Errorf("state %q, want %q", got, store.ChangeRequested)
-	}
-	if pk, sk := put.Item["pk"]["S"], put.Item["sk"]["S"]; pk != "{% '"+ownership.PartitionChange+"' & $rack %}" ||
-		sk != "{% 'change#' & $change %}" {
-		t.Errorf("key %q, %q", pk, sk)
-	}
-}
-
-// A change request is recognized by its detail-type, and has no flags.
-func TestAChangeHasNoFlags(t *testing.T) {
-	assign := parse(t).States["Intake"].Assign
-	is := "$states.input.`detail-type` = '" + events.TypeParametersChangeRequested + "'"
-	if got, _ := assign["change"].(string); !strings.HasPrefix(got, "{% "+is+" ? ") {
-		t.Errorf("change: %s", got)
-	}
-	for _, flag := range []string{"full", "dryRun", "force"} {
-		// "!=" would be false if there is no detail-type.
-		if got, want := assign[flag], "{% $not("+is+") and $states.input.detail."+flag+" = true %}"; got != want {
-			t.Errorf("%s: %s, want %s", flag, got, want)
-		}
-	}
-}
-
 // An unknown event is only answered. It takes no lease and requests no pass.
 func TestAnUnknownEventIsOnlyAnswered(t *testing.T) {
 	m := parse(t)
@@ -303,7 +248,7 @@ func TestAnUnknownEventIsOnlyAnswered(t *testing.T) {
 	for _, part := range []string{
 		// Only AWS may put events with a source that begins with aws.
 		"$not($states.input.source = '" + events.SSMSource + "')", "{'detailType': $t, 'id': ", "'detail': $length($detail) <= 120000",
-		"$t = '" + events.TypeParametersChangeRequested + "' ? $named : $t = '" + events.TypeReconcileRequested + "' ? ($named and ",
+		"$t = '" + events.TypeReconcileRequested + "' ? ($named and ",
 	} {
 		if !strings.Contains(unknown, part) {
 			t.Errorf("unknown lacks %s: %s", part, unknown)
@@ -327,7 +272,8 @@ func TestTheFieldsOfARequestAreThoseOfItsType(t *testing.T) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[events.ReconcileRequested]()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		fields = append(fields, "'"+name+"'")
-		check := map[reflect.Kind]string{reflect.Bool: "$flag($d." + name + ")", reflect.String: "$text($d." + name + ")"}[f.Type.Kind()]
+		check := map[reflect.Kind]string{reflect.Bool: "$flag($d." + name + ")", reflect.String: "$text($d." + name + ")",
+			reflect.Map: "$type($d." + name + ") = 'object'", reflect.Slice: "$type($d." + name + ") = 'array'"}[f.Type.Kind()]
 		if name != "rack" && !strings.Contains(unknown, check) {
 			t.Errorf("the type of %s is not checked by %s: %s", name, check, unknown)
 		}

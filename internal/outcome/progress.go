@@ -72,8 +72,8 @@ func (p Progress) Shortened() Progress {
 // Rejected.
 type Rejected struct {
 	Problems []params.Problem
-	// Change is the id of the rejected change request. It is empty if the rack's parameters were rejected.
-	Change string
+	// Change is the version of the change that was given up. It is 0 if the rack's parameters were rejected.
+	Change int64
 }
 
 func (r *Rejected) Error() string {

@@ -33,6 +33,9 @@ func (p Paths) Racks() string { return p.Prefix + "/racks" }
 // Params returns the folder of the parameters that users write.
 func (p Paths) Params(rack string) string { return p.Racks() + "/" + rack + "/params" }
 
+// Change returns the parameter that changes several of these at once. Users write it.
+func (p Paths) Change(rack string) string { return p.Racks() + "/" + rack + "/change" }
+
 // Status returns the parameter with the rack's status.
 func (p Paths) Status(rack string) string { return p.Racks() + "/" + rack + "/status" }
 
@@ -224,7 +227,7 @@ const (
 	PartitionRack = "rack#"
 	// PartitionPlan is the prefix for a rack's plan. The functions of steps execute it, and cannot write it.
 	PartitionPlan = "plan#"
-	// PartitionChange is the prefix for the requests to change a rack's parameters, which the function change writes to
+	// PartitionChange is the prefix for the changes of several of a rack's parameters, which the function change writes to
 	// Parameter Store.
 	PartitionChange = "change#"
 	// PartitionCluster is the prefix for a cluster's claim, followed by the cluster's ARN.

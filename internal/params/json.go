@@ -109,6 +109,26 @@ func jsonText(written string) (string, error) {
 	return text, nil
 }
 
+// JSONObject returns the JSON object in a text, which is written as it is or in base64. flaw is what is wrong with it, as the end of
+// a sentence about the text, or "".
+func JSONObject(written string) (object map[string]any, flaw string) {
+	text, err := jsonText(written)
+	if err != nil {
+		return nil, err.Error()
+	}
+	value, flaws, err := decode(text)
+	object, is := value.(map[string]any)
+	switch {
+	case err != nil:
+		return nil, err.Error()
+	case len(flaws) > 0:
+		return nil, "has a flaw: " + flaws[0].path + " " + flaws[0].what
+	case !is:
+		return nil, "is no JSON object"
+	}
+	return object, ""
+}
+
 // flaw is an error at one path of otherwise readable JSON.
 type flaw struct{ path, what string }
 

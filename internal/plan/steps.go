@@ -31,13 +31,20 @@ type Step struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
-// ChangeStep runs before all other steps of a pass that has accepted a change request. It writes parameters and does
-// not touch the cluster, so it is not part of a plan. It is uninterruptible because its own writes count as requests
-// of the rack.
-var ChangeStep = Step{
-	Name: "change", Function: "change", Deadline: 300, Uninterruptible: true,
-	Why: "parameters of a change request written to Parameter Store",
-}
+// ChangeStep runs before all other steps of a pass that has accepted a change. It writes parameters and does not touch the
+// cluster, so it is not part of a plan. It is uninterruptible because its own writes count as requests of the rack.
+// ChangeAgainStep takes its place where a write has failed: it runs after all other steps, waits between its attempts, and
+// ends early for a write to the rack.
+var (
+	ChangeStep = Step{
+		Name: "change", Function: "change", Deadline: 300, Uninterruptible: true,
+		Why: "parameters of a change written to Parameter Store",
+	}
+	ChangeAgainStep = Step{
+		Name: "change", Function: "change", Deadline: 2400,
+		Why: "parameters of a change written to Parameter Store, after a write that failed",
+	}
+)
 
 // CloseStep is the only step of a pass that forgets a rack, before the rack's records are deleted. It is not part of a
 // plan, because a forgotten rack has no parameters to make one from. It uses the last plan.

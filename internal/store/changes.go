@@ -1,11 +1,8 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,251 +11,258 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// ChangeState is the state of a change request.
+// ChangeState is what is next for a change.
 type ChangeState string
 
-// States of a change. The item of a refused or finished change is kept, without the requested values, until its time to
-// live ends. It is how a repeated event is recognized.
+// States of a change. One that is refused is not kept.
 const (
-	// ChangeRequested means that the state machine has recorded the change and it has not been checked.
+	// ChangeRequested means that the change was read and has not been judged.
 	ChangeRequested ChangeState = "requested"
 	// ChangeAccepted means that the change is in force and is being written to Parameter Store.
 	ChangeAccepted ChangeState = "accepted"
-	ChangeRefused  ChangeState = "refused"
-	ChangeFinished ChangeState = "finished"
+	// ChangeGivenUp means that the change is not in force any more, and that what it has written is being put back.
+	ChangeGivenUp ChangeState = "given up"
+	// ChangeEnded means that nothing is left to be written. The change is kept for as long as Parameter Store may answer with
+	// what was there before (keepEnded).
+	ChangeEnded ChangeState = "ended"
 )
 
-// ChangeRequest is a request to change several parameters together.
-type ChangeRequest struct {
-	// ID is the ID of the event that requested the change.
-	ID    string
-	State ChangeState
-	// Set maps names to new values. Unset has the names of parameters that get their default.
-	Set   map[string]string
-	Unset []string
-	// Malformed is the problem with the request itself, independent of the rack, as the end of a sentence: "has
-	// karpenter_cpu_limit both in set and in unset". If it is set, Set and Unset are empty.
-	Malformed string
-	// Written is the number of Writes that are done.
-	Written int
+// ChangeOutcome is what became of a change, for the status.
+type ChangeOutcome string
+
+// Outcomes of a change.
+const (
+	ChangeWriting ChangeOutcome = "Writing"
+	ChangeWritten ChangeOutcome = "Written"
+	ChangeRefused ChangeOutcome = "Refused"
+	// ChangeIsGivenUp means that a part of the change could not be written, and that the rest is put back.
+	ChangeIsGivenUp ChangeOutcome = "GivenUp"
+)
+
+// ChangeStatus says in a rack's status what became of the last change.
+type ChangeStatus struct {
+	// Version is that of the parameter change.
+	Version  int64            `json:"version"`
+	Outcome  ChangeOutcome    `json:"outcome"`
+	Problems []params.Problem `json:"problems,omitempty"`
+	Note     string           `json:"note,omitempty"`
 }
 
-// Problem returns the problem with the request itself, and whether there is one.
-func (c ChangeRequest) Problem() (params.Problem, bool) {
-	return params.Problem{Parameter: "rack", Message: "the change request " + c.ID + " " + c.Malformed}, c.Malformed != ""
+// Change is one version of the parameter change of a rack: several parameters that are set together.
+type Change struct {
+	Requested
+	// Version and Modified are those of the parameter change.
+	Version  int64       `json:"version"`
+	Modified time.Time   `json:"modified"`
+	State    ChangeState `json:"state"`
+	// Since is when the change came to its state.
+	Since time.Time `json:"since,omitzero"`
+	// Attempts is how often a write has failed in this state, Failing the reason of the last failure, and Next when the write
+	// is tried again.
+	Attempts int       `json:"attempts,omitempty"`
+	Failing  string    `json:"failing,omitempty"`
+	Next     time.Time `json:"next,omitzero"`
+	// Writes are sorted by name. A change that has not been accepted has none.
+	Writes []Write `json:"writes,omitempty"`
 }
 
-// Write is the new value of one parameter. The value params.Unset means the default.
-type Write struct{ Name, Value string }
+// Write is the new value of one parameter in a change that was accepted. The value params.Unset means the default.
+type Write struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	// Before and Base are the value and the version on which the write was judged. Base is 0 if there was no such parameter.
+	Before string `json:"before"`
+	Base   int64  `json:"base,omitempty"`
+	// Done means that the value has been written, and PutBack that Before was written again. Version is the version that
+	// the last of these writes made; it is 0 if the value was there already.
+	Done    bool  `json:"done,omitempty"`
+	PutBack bool  `json:"putBack,omitempty"`
+	Version int64 `json:"version,omitempty"`
+}
 
-// Writes returns all writes of the change, sorted by name.
-func (c ChangeRequest) Writes() []Write {
-	var all []Write
-	for name, value := range c.Set {
-		all = append(all, Write{name, value})
+// Changes are a rack's changes.
+type Changes struct {
+	// Version and Modified identify the last version of the parameter change that was read. A parameter that is deleted and
+	// created again begins at version 1.
+	Version  int64     `json:"version,omitempty"`
+	Modified time.Time `json:"modified,omitzero"`
+	// Last is what became of the last change, or nil if there was none.
+	Last *ChangeStatus `json:"last,omitempty"`
+	// List has the changes that have not ended, and those that ended a moment ago, in the order in which they were written.
+	List []Change `json:"list,omitempty"`
+	// revision is the number of writes of this record.
+	revision int64
+}
+
+// keepEnded is how long a change is kept that has ended, and how long a read of Parameter Store may be older than a write
+// (spec.md, P14).
+const keepEnded = 3 * time.Minute
+
+// changesKey is the key of a rack's changes. They have a partition of their own, because the functions of other steps may not
+// write what the function change writes to Parameter Store.
+func changesKey(rack string) item {
+	return item{"pk": text(ownership.PartitionChange + rack), "sk": text("changes")}
+}
+
+// Changes returns the rack's changes.
+func (s *Store) Changes(ctx context.Context, rack string) (Changes, error) {
+	var changes Changes
+	values, err := s.get(ctx, changesKey(rack))
+	if err == nil && values != nil {
+		err = unpack(values, "changes", &changes)
 	}
-	for _, name := range c.Unset {
-		all = append(all, Write{name, params.Unset})
+	changes.revision = numberOf(values, "revision")
+	return changes, wrap(err, "rack %s: read changes", rack)
+}
+
+// SaveChanges replaces the rack's changes, without those that ended some time ago. It fails if somebody else has replaced them
+// since they were read.
+func (s *Store) SaveChanges(ctx context.Context, rack string, changes *Changes, now time.Time) error {
+	kept := *changes
+	kept.List = slices.DeleteFunc(slices.Clone(changes.List), func(c Change) bool { return c.past(now) })
+	in := s.updating(changesKey(rack), "SET changes = :changes, revision = :next", "attribute_not_exists(pk) OR revision = :read", item{
+		":changes": packed(kept), ":read": number(changes.revision), ":next": number(changes.revision + 1),
+	})
+	if _, err := s.DB.UpdateItem(ctx, in); err != nil {
+		if refused(err) {
+			err = ErrLeaseLost // only the pass that holds the lease writes them
+		}
+		return fmt.Errorf("rack %s: save changes: %w", rack, err)
+	}
+	changes.revision++
+	return nil
+}
+
+// ForgetChanges deletes the record of a rack's changes.
+func (s *Store) ForgetChanges(ctx context.Context, rack string) error {
+	return wrap(s.remove(ctx, changesKey(rack)), "rack %s: forget changes", rack)
+}
+
+// past reports whether a change has ended so long ago that every read of Parameter Store has what it wrote.
+func (c Change) past(now time.Time) bool {
+	return c.State == ChangeEnded && now.Sub(c.Since) > keepEnded
+}
+
+// Writing reports whether there is anything to write to Parameter Store, and Failing whether a write has failed.
+func (c Changes) Writing() bool {
+	return slices.ContainsFunc(c.List, func(c Change) bool { return c.State == ChangeAccepted || c.State == ChangeGivenUp })
+}
+
+// Failing reports whether a write of a change has failed and will be tried again.
+func (c Changes) Failing() bool {
+	return slices.ContainsFunc(c.List, func(c Change) bool { return c.Failing != "" })
+}
+
+// Take adds the versions of the parameter change that have not been read yet, at most this many, and reports whether that
+// were all of them.
+func (c *Changes) Take(versions []Version, most int) (all bool) {
+	for _, v := range versions {
+		if !c.isNew(v) {
+			continue
+		}
+		if most == 0 {
+			return false
+		}
+		most--
+		c.Version, c.Modified = v.Number, v.Modified
+		c.List = append(c.List, Change{Requested: request(v), Version: v.Number, Modified: v.Modified, State: ChangeRequested})
+	}
+	return true
+}
+
+// isNew reports whether a version of the parameter change was written after the last one that was read.
+func (c *Changes) isNew(v Version) bool {
+	return v.Modified.After(c.Modified) || v.Modified.Equal(c.Modified) && v.Number > c.Version
+}
+
+// Accept puts a change in force. tree is the one on which it was judged, without this change.
+func (c *Changes) Accept(i int, tree Tree, now time.Time) {
+	change := &c.List[i]
+	change.enter(ChangeAccepted, now)
+	change.Writes = nil
+	for _, w := range change.wanted() {
+		before, there := tree.Values[w.Name]
+		if !there {
+			before = params.Unset
+		}
+		w.Before, w.Base, w.Done = before, tree.Versions[w.Name], before == w.Value
+		change.Writes = append(change.Writes, w)
+	}
+	c.report(*change, ChangeWriting, nil)
+}
+
+// Refuse ends a change that was not accepted.
+func (c *Changes) Refuse(i int, problems []params.Problem) {
+	c.report(c.List[i], ChangeRefused, problems)
+	c.List = slices.Delete(c.List, i, i+1)
+}
+
+// GiveUp ends a change that cannot be written. What it has written is to be put back, and the changes after it, which were
+// accepted on top of it, are to be judged again.
+func (c *Changes) GiveUp(i int, now time.Time, problems ...params.Problem) {
+	c.List[i].enter(ChangeGivenUp, now)
+	for j := i + 1; j < len(c.List); j++ {
+		if c.List[j].State == ChangeAccepted {
+			c.List[j].enter(ChangeRequested, now)
+			c.List[j].Writes = nil
+		}
+	}
+	c.report(c.List[i], ChangeIsGivenUp, problems)
+}
+
+// End ends a change of which all is written, or put back but for what the problems name.
+func (c *Changes) End(i int, now time.Time, problems ...params.Problem) {
+	if c.List[i].State == ChangeAccepted {
+		c.report(c.List[i], ChangeWritten, nil)
+	} else if len(problems) > 0 && c.Last.Version == c.List[i].Version {
+		c.Last.Problems = slices.Concat(c.Last.Problems, problems)
+	}
+	c.List[i].enter(ChangeEnded, now)
+}
+
+func (c *Change) enter(state ChangeState, now time.Time) {
+	c.State, c.Since, c.Attempts, c.Failing, c.Next = state, now.UTC(), 0, "", time.Time{}
+}
+
+// report says what became of a change, unless a later one is reported already.
+func (c *Changes) report(change Change, outcome ChangeOutcome, problems []params.Problem) {
+	if change.Version == c.Version && change.Modified.Equal(c.Modified) {
+		c.Last = &ChangeStatus{Version: change.Version, Outcome: outcome, Problems: problems, Note: change.Note}
+	}
+}
+
+// Recognize marks writes as done that Parameter Store has and the record has not, because a call was stopped in between.
+func (c *Changes) Recognize(tree Tree) {
+	for i := range c.List {
+		writes := slices.Clone(c.List[i].Writes)
+		for j, w := range writes {
+			if !w.Done && tree.Versions[w.Name] == w.Base+1 && tree.Values[w.Name] == w.Value {
+				writes[j].Done, writes[j].Version = true, w.Base+1
+			}
+		}
+		c.List[i].Writes = writes
+	}
+}
+
+// Edited returns the parameters that somebody else has written since the change was accepted and before it came to them.
+func (c Change) Edited(tree Tree) (names []string) {
+	for _, w := range c.Writes {
+		if c.State == ChangeAccepted && !w.Done && tree.Versions[w.Name] > w.Base {
+			names = append(names, w.Name)
+		}
+	}
+	return names
+}
+
+// wanted returns the writes that a change asks for, sorted by name.
+func (r Requested) wanted() []Write {
+	var all []Write
+	for name, value := range r.Set {
+		all = append(all, Write{Name: name, Value: value})
+	}
+	for _, name := range r.Unset {
+		all = append(all, Write{Name: name, Value: params.Unset})
 	}
 	slices.SortFunc(all, func(a, b Write) int { return strings.Compare(a.Name, b.Name) })
 	return all
-}
-
-// Left returns the Writes that are not done yet.
-func (c ChangeRequest) Left() []Write {
-	all := c.Writes()
-	return all[min(c.Written, len(all)):]
-}
-
-// Overlay returns the tree as it will be when the changes are written, with the versions that Parameter Store will then
-// have; later changes take precedence. Writes that are already done are not applied again, because users may have written
-// those parameters since.
-func Overlay(tree Tree, changes []ChangeRequest) Tree {
-	laid := Tree{Values: map[string]string{}, Secure: slices.Clone(tree.Secure), Versions: map[string]int64{}}
-	maps.Copy(laid.Values, tree.Values)
-	maps.Copy(laid.Versions, tree.Versions)
-	for _, c := range changes {
-		for _, w := range c.Left() {
-			if value, is := laid.Values[w.Name]; is && value != w.Value || !is && w.Value != params.Unset {
-				laid.Versions[w.Name]++
-			}
-			laid.Values[w.Name] = w.Value
-		}
-	}
-	return laid
-}
-
-// changeKey is the key of a change. Changes have a partition of their own, because the functions of other steps may not
-// write what the function change writes to Parameter Store.
-func changeKey(rack, id string) item {
-	return item{"pk": text(ownership.PartitionChange + rack), "sk": text("change#" + id)}
-}
-
-// Changes returns the rack's requested and accepted changes, in the order in which they were requested.
-func (s *Store) Changes(ctx context.Context, rack string) ([]ChangeRequest, error) {
-	items, err := s.query(ctx, ownership.PartitionChange+rack, "change#", "change#"+end)
-	if err != nil {
-		return nil, fmt.Errorf("rack %s: read changes: %w", rack, err)
-	}
-	slices.SortStableFunc(items, func(a, b item) int {
-		return cmp.Or(strings.Compare(stringOf(a, "at"), stringOf(b, "at")), strings.Compare(stringOf(a, "sk"), stringOf(b, "sk")))
-	})
-	var open []ChangeRequest
-	for _, values := range items {
-		c := ChangeRequest{
-			ID: strings.TrimPrefix(stringOf(values, "sk"), "change#"), State: ChangeState(stringOf(values, "state")),
-			Written: int(numberOf(values, "written")),
-		}
-		if c.State == ChangeRequested || c.State == ChangeAccepted {
-			c.read(stringOf(values, "payload"))
-			open = append(open, c)
-		}
-	}
-	return open, nil
-}
-
-// Accept puts a change in force: it applies to the tree from now on, and is written.
-func (s *Store) Accept(ctx context.Context, rack, id string) error {
-	return s.transition(ctx, rack, id, "SET #state = :to", item{}, ChangeAccepted, ChangeRequested)
-}
-
-// Refuse ends a change that cannot be applied.
-func (s *Store) Refuse(ctx context.Context, rack, id string) error {
-	return s.transition(ctx, rack, id, "SET #state = :to REMOVE payload, written", item{}, ChangeRefused, ChangeRequested, ChangeAccepted)
-}
-
-// keepDismissed is how long DynamoDB keeps a change of a rack that does not exist.
-const keepDismissed = 5 * time.Minute
-
-// Dismiss ends a change of a rack that does not exist. Other changes are kept for as long as their event may be
-// repeated, but the number of racks that do not exist has no limit.
-func (s *Store) Dismiss(ctx context.Context, rack, id string, now time.Time) error {
-	return s.transition(ctx, rack, id, "SET #state = :to, #ttl = :ttl REMOVE payload, written",
-		item{":ttl": number(now.Add(keepDismissed).Unix())}, ChangeRefused, ChangeRequested, ChangeAccepted)
-}
-
-// Finish ends a change that has been written.
-func (s *Store) Finish(ctx context.Context, rack, id string) error {
-	return s.transition(ctx, rack, id, "SET #state = :to REMOVE payload, written", item{}, ChangeFinished, ChangeAccepted)
-}
-
-// transition moves a change to the state "to", if it is in one of the states "from" or in "to" already. values are the other
-// values of the update.
-func (s *Store) transition(ctx context.Context, rack, id, update string, values item, to ChangeState, from ...ChangeState) error {
-	states := "#state = :to"
-	values[":to"] = text(string(to))
-	for i, f := range from {
-		name := fmt.Sprintf(":from%d", i)
-		values[name], states = text(string(f)), states+" OR #state = "+name
-	}
-	return s.updateChange(ctx, rack, id, update, "("+states+")", values)
-}
-
-// NoteWritten records how many of an accepted change's Writes are done.
-func (s *Store) NoteWritten(ctx context.Context, rack, id string, written int) error {
-	return s.updateChange(ctx, rack, id, "SET written = :written", "#state = :accepted",
-		item{":written": number(int64(written)), ":accepted": text(string(ChangeAccepted))})
-}
-
-func (s *Store) updateChange(ctx context.Context, rack, id, update, condition string, values item) error {
-	err := s.update(ctx, changeKey(rack, id), update, condition, values)
-	if refused(err) {
-		return fmt.Errorf("rack %s: change %s: it has come to another end already", rack, id)
-	}
-	return wrap(err, "rack %s: change %s: update", rack, id)
-}
-
-// MaxValue is the longest value of a parameter in bytes: the limit of SSM's advanced tier.
-const MaxValue = 8192
-
-// read parses the detail of an event. It sets Malformed if the detail is invalid. In set, the empty text and the word
-// unset mean the same as unset, because SSM cannot store an empty value.
-func (c *ChangeRequest) read(payload string) {
-	if len(payload) == 0 {
-		c.Malformed = "is larger than Sawhorse records: send it in parts, or put its JSON into S3"
-		return
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(payload), &fields); err != nil || fields == nil {
-		c.Malformed = "has a detail that is no JSON object"
-		return
-	}
-	set, problem := readSet(fields["set"])
-	unset, more := readUnset(fields["unset"])
-	if c.Malformed = cmp.Or(unknownField(fields), problem, more, both(set, unset)); c.Malformed != "" {
-		return
-	}
-	for name, value := range set {
-		if value == "" || value == params.Unset {
-			delete(set, name)
-			unset = append(unset, name)
-		}
-	}
-	slices.Sort(unset)
-	c.Set, c.Unset = set, unset
-}
-
-// shown formats names and fields, which come from outside and may have any length.
-const shown = "%.60q"
-
-func unknownField(fields map[string]json.RawMessage) string {
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if name != "rack" && name != "set" && name != "unset" {
-			return fmt.Sprintf("has the unknown field "+shown+": it may have rack, set and unset; %s", name,
-				params.DidYouMean(name, []string{"rack", "set", "unset"}, "leave it out"))
-		}
-	}
-	return ""
-}
-
-func readSet(field json.RawMessage) (map[string]string, string) {
-	if field == nil {
-		return nil, ""
-	}
-	var texts map[string]json.RawMessage
-	if err := json.Unmarshal(field, &texts); err != nil || texts == nil {
-		return nil, `has a set that is no object of texts: write {"set": {"karpenter_cpu_limit": "200"}}`
-	}
-	set := map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		var value *string
-		switch err := json.Unmarshal(texts[name], &value); {
-		case err != nil || value == nil:
-			return nil, fmt.Sprintf("sets "+shown+" to something that is no text: put the value into quotes", name)
-		case len(*value) > MaxValue:
-			return nil, fmt.Sprintf("sets "+shown+
-				" to %d bytes, and Parameter Store holds %d: put the JSON into S3 and set s3://bucket/key.json", name,
-				len(*value), MaxValue)
-		}
-		set[name] = *value
-	}
-	return set, ""
-}
-
-func readUnset(field json.RawMessage) ([]string, string) {
-	if field == nil {
-		return nil, ""
-	}
-	var names []*string
-	if err := json.Unmarshal(field, &names); err != nil || names == nil || slices.Contains(names, nil) {
-		return nil, `has an unset that is no list of names: write {"unset": ["karpenter_cpu_limit"]}`
-	}
-	var unset []string
-	for _, name := range names {
-		if slices.Contains(unset, *name) {
-			return nil, fmt.Sprintf("unsets "+shown+" twice", *name)
-		}
-		unset = append(unset, *name)
-	}
-	return unset, ""
-}
-
-// both returns the problem with a change that sets and unsets the same parameter.
-func both(set map[string]string, unset []string) string {
-	for _, name := range unset {
-		if _, too := set[name]; too {
-			return fmt.Sprintf("has "+shown+" both in set and in unset: leave it out of one", name)
-		}
-	}
-	return ""
 }

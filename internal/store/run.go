@@ -32,6 +32,8 @@ type Run struct {
 	Warnings []params.Problem `json:"warnings,omitempty"`
 	// Paused means that the iteration changes nothing.
 	Paused bool `json:"paused,omitempty"`
+	// Change is what became of the last change, or nil if there was none.
+	Change *ChangeStatus `json:"change,omitempty"`
 	// Freeze is what karpenter_freeze asks for, or nil if that is not known.
 	Freeze *bool `json:"freeze,omitempty"`
 	// Effects are the changes to the pools.
@@ -50,8 +52,8 @@ type StepRecord struct {
 	Warnings []params.Problem `json:"warnings,omitempty"`
 	// Incidents are events that happened in the iteration.
 	Incidents []params.Problem `json:"incidents,omitempty"`
-	// Refused is the ID of the change request that the Problems are about, or empty.
-	Refused string `json:"refused,omitempty"`
+	// Refused is the version of the change that the Problems are about, or 0.
+	Refused int64 `json:"refused,omitempty"`
 }
 
 // KeepRuns is how long DynamoDB keeps the records of a run. The lease is kept longer, so that a rack that is forgotten

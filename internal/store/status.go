@@ -33,6 +33,8 @@ type Status struct {
 	Problems        []params.Problem `json:"problems,omitempty"`
 	Warnings        []params.Problem `json:"warnings,omitempty"`
 	Failure         *Failure         `json:"failure,omitempty"`
+	// Change is what became of the last change of several parameters.
+	Change *ChangeStatus `json:"change,omitempty"`
 	// Steps are the steps that a paused pass would run.
 	Steps []string `json:"steps,omitempty"`
 	// Brakes are the parameters whose brake is in force: karpenter_freeze if the freeze lies over all NodePools, paused if
@@ -62,7 +64,7 @@ type Failure struct {
 }
 
 // Text encodes the status for the parameter, in at most MaxStatus bytes. It leaves out changes first, then effects, then
-// pools without anything to tell, warnings, the other pools, and all problems but one. If that is too long, it cuts the
+// pools without anything to tell, warnings, the other pools, and all problems but one, of the rack and of its last change. If that is too long, it cuts the
 // longest text, because a path can be as long as the operator's input. Without that, an outdated status would stay in
 // place.
 func (s Status) Text() (string, error) {
@@ -85,6 +87,10 @@ func (s Status) Text() (string, error) {
 			s.Pools = shorten(s.Pools, 0, excess, &s.Omitted)
 		case len(s.Problems) > 1:
 			s.Problems = shorten(s.Problems, 1, excess, &s.Omitted)
+		case s.Change != nil && len(s.Change.Problems) > 1:
+			change := *s.Change
+			change.Problems = shorten(change.Problems, 1, excess, &s.Omitted)
+			s.Change = &change
 		case s.cut():
 		default:
 			return "", fmt.Errorf("rack %s: the status does not fit into %d bytes", s.Rack, MaxStatus)
@@ -104,16 +110,18 @@ func shorten[T any](list []T, keep, excess int, omitted *int) []T {
 }
 
 // shortest is the length in bytes up to which a text is not cut. JSON encodes some bytes as six, and there are at most
-// six texts.
+// nine texts, of which only one is that of a failure's error.
 const shortest = 100
 
 // cut halves the longest text of the remaining failure and problem, without splitting a character. It returns false if
 // no text is long. It works on copies, because others use the full texts.
 func (s *Status) cut() bool {
 	s.Problems = slices.Clone(s.Problems)
-	var texts []*string
-	for i := range s.Problems {
-		texts = append(texts, &s.Problems[i].Parameter, &s.Problems[i].Path, &s.Problems[i].Message)
+	texts := textsOf(s.Problems)
+	if s.Change != nil {
+		change := *s.Change
+		s.Change, change.Problems = &change, slices.Clone(change.Problems)
+		texts = append(texts, textsOf(change.Problems)...)
 	}
 	if s.Failure != nil {
 		failure := *s.Failure
@@ -128,10 +136,17 @@ func (s *Status) cut() bool {
 	return true
 }
 
+func textsOf(problems []params.Problem) (texts []*string) {
+	for i := range problems {
+		texts = append(texts, &problems[i].Parameter, &problems[i].Path, &problems[i].Message)
+	}
+	return texts
+}
+
 // Digest returns a hash of validate's findings, which shows whether the status already has them if a pass has nothing
 // to do. steps are the names of the steps that a paused pass would run.
 func Digest(state outcome.State, run Run, steps []string) string {
-	findings := []any{state, run.Goal, strings.Join(steps, " "), run.Problems, run.Warnings}
+	findings := []any{state, run.Goal, strings.Join(steps, " "), run.Problems, run.Warnings, run.Change}
 	if run.Paused || run.Freeze != nil && *run.Freeze {
 		findings = append(findings, run.Paused, run.Freeze)
 	}

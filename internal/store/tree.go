@@ -39,9 +39,12 @@ type Written struct {
 	// Operation is Create, Update or Delete.
 	Operation string
 	At        time.Time
-	// Name is the parameter's name without the path of the tree.
+	// Name is the parameter's name without the path of the tree. It is empty for the parameter change.
 	Name string
 }
+
+// IsChange reports whether the write was to the parameter change.
+func (w Written) IsChange() bool { return w.Name == "" }
 
 // Has reports whether the tree was read after a write: the parameter is as new as the write or newer. After a delete, it
 // is gone or newer.
@@ -53,14 +56,18 @@ func (t Tree) Has(w Written) bool {
 	return there && !modified.Before(w.At)
 }
 
-// readWritten parses a write as the state machine stores it in the lease: operation, time and name.
+// readWritten parses a write as the state machine stores it in the lease: operation, time and the name below the rack's folder.
 func readWritten(text string) (Written, bool) {
 	words := strings.SplitN(text, " ", 3)
 	if len(words) < 3 {
 		return Written{}, false
 	}
 	at, err := time.Parse(time.RFC3339, words[1])
-	return Written{Operation: words[0], At: at, Name: words[2]}, err == nil
+	name, isParam := strings.CutPrefix(words[2], "params/")
+	if !isParam {
+		name = ""
+	}
+	return Written{Operation: words[0], At: at, Name: name}, err == nil
 }
 
 // ReadTree reads the parameters below a path. It stops after the page on which there are more names than a rack may

@@ -1,14 +1,13 @@
-// Package change writes accepted change requests to Parameter Store, at its pace. No other function of Sawhorse writes
-// below params/.
+// Package change writes accepted changes of several parameters to Parameter Store, at its pace, and puts back what it has
+// written of a change that cannot be written as a whole. No other function of Sawhorse writes below params/.
 package change
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
@@ -16,18 +15,17 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/resource"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 // SSM lists the Parameter Store calls of the step.
 type SSM interface {
 	store.ParameterReader
-	DescribeParameters(context.Context, *ssm.DescribeParametersInput, ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error)
+	store.ChangeReader
 	PutParameter(context.Context, *ssm.PutParameterInput, ...func(*ssm.Options)) (*ssm.PutParameterOutput, error)
 }
 
-// Step writes accepted change requests.
+// Step writes accepted changes.
 type Step struct {
 	SSM   SSM
 	Store *store.Store
@@ -42,162 +40,230 @@ const (
 	pause  = time.Second
 )
 
-// Run writes what is left of the rack's accepted changes, one change after the other. Of the plan it needs only the
-// rack's name.
-func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
-	changes, err := s.Store.Changes(ctx, p.Rack)
-	if err != nil {
-		return outcome.Progress{}, err
-	}
-	changes = slices.DeleteFunc(changes, func(c store.ChangeRequest) bool { return c.State != store.ChangeAccepted })
-	if len(changes) == 0 {
-		return outcome.Progress{}, nil
-	}
-	written, err := resource.Open(ctx, s.Store, p.Rack, "change", s.Now)
-	if err != nil {
-		return outcome.Progress{}, err
-	}
-	w := writer{Step: s, Writer: written, rack: p.Rack, folder: s.Paths.Params(p.Rack), left: atOnce}
-	return w.End(ctx, w.all(ctx, changes))
-}
+// A change that cannot be written is given up after this many attempts, or this long after it was accepted (spec.md, section 1).
+const (
+	mostAttempts = 10
+	longest      = 15 * time.Minute
+)
 
-// all writes what is left of changes, as far as the call may.
-func (w *writer) all(ctx context.Context, changes []store.ChangeRequest) (err error) {
-	if w.live, err = store.ReadTree(ctx, w.SSM, w.folder); err != nil {
-		return err
+// Run writes what is left of the rack's accepted changes, one change after the other, and puts back what is left of those that
+// were given up. Of the plan it needs only the rack's name.
+func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (progress outcome.Progress, err error) {
+	changes, err := s.Store.Changes(ctx, p.Rack)
+	if err != nil || !changes.Writing() {
+		return progress, err
 	}
-	for _, c := range changes {
-		all, err := w.write(ctx, c)
-		if err != nil {
-			return err
-		}
-		if !all {
-			return outcome.Wait(pause, "Parameter Store takes %d writes a second; change %s goes on", atOnce, c.ID)
-		}
-		if err := w.Store.Finish(ctx, w.rack, c.ID); err != nil {
-			return err
-		}
+	w := writer{Step: s, Changes: &changes, rack: p.Rack, folder: s.Paths.Params(p.Rack), left: atOnce, progress: &progress}
+	if w.live, err = store.ReadTree(ctx, s.SSM, w.folder); err != nil {
+		return progress, err
 	}
-	return nil
+	w.Recognize(w.live)
+	err = w.all(ctx)
+	return progress.Until(err)
 }
 
 // writer is one call of the step.
 type writer struct {
 	*Step
-	*resource.Writer
+	*store.Changes
 	rack, folder string
 	live         store.Tree
 	// left is the number of writes that the call may still make.
-	left int
+	left     int
+	progress *outcome.Progress
 }
 
-// write writes what is left of one change, as far as the call may, and reports whether that was all. Each write is
-// recorded, so that the next call does not overwrite a later write by somebody else.
-func (w *writer) write(ctx context.Context, c store.ChangeRequest) (all bool, err error) {
-	if problem, bad := c.Problem(); bad {
-		return false, w.refuse(ctx, c, problem)
+// all goes through the changes in their order. What comes after a change that is not judged yet is for a later pass.
+func (w *writer) all(ctx context.Context) error {
+	for i := range w.List {
+		c := &w.List[i]
+		if wait := c.Next.Sub(w.Now()); wait > 0 {
+			return outcome.Wait(wait, "change %d is tried again: %s", c.Version, c.Failing)
+		}
+		var again bool
+		var err error
+		switch c.State {
+		case store.ChangeRequested:
+			return nil
+		case store.ChangeAccepted:
+			again, err = w.write(ctx, i)
+		case store.ChangeGivenUp:
+			again, err = w.putBack(ctx, i)
+		}
+		if err != nil || again {
+			return err
+		}
 	}
-	if err := w.obeys(ctx, c); err != nil {
-		return false, err
+	return nil
+}
+
+// write writes what is left of one change, as far as the call may. later means that other steps go on first.
+func (w *writer) write(ctx context.Context, i int) (later bool, err error) {
+	c := &w.List[i]
+	if edited := c.Edited(w.live); len(edited) > 0 {
+		return false, w.giveUp(ctx, i, strings.Join(edited, ", "), "somebody else has written it while the change was being written")
 	}
-	for _, one := range c.Left() {
-		c.Written++
-		if !w.missing(one) {
+	for j := range c.Writes {
+		one := &c.Writes[j]
+		if one.Done {
 			continue
 		}
-		if w.left == 0 {
-			return false, nil
+		version, err := w.put(ctx, one.Name, one.Value)
+		if err != nil {
+			return w.failed(ctx, i, one.Name, err)
 		}
-		if err := w.put(ctx, c, one); err != nil {
+		one.Done, one.Version = true, version
+		edited, err := w.between(ctx, one)
+		if err != nil {
 			return false, err
 		}
-		if err := w.Store.NoteWritten(ctx, w.rack, c.ID, c.Written); err != nil {
+		if edited {
+			return false, w.giveUp(ctx, i, one.Name, "somebody else has written it at the same time")
+		}
+		if err := w.save(ctx); err != nil {
 			return false, err
 		}
 	}
-	return true, nil
+	w.End(i, w.Now())
+	return false, w.save(ctx)
 }
 
-// missing reports whether a write would change something. An absent parameter already has its default. If somebody has
-// made the parameter a SecureString since the change was accepted, it is left alone: the function validate reports it and
-// says what to do.
-func (w *writer) missing(one store.Write) bool {
-	differs := w.read(one.Name) != one.Value || !w.Confirms(aspect+one.Name, resource.Hash(one.Value))
-	return differs && !slices.Contains(w.live.Secure, one.Name)
-}
-
-// aspect is the path of the parameters, by name, in the record of what was written.
-const aspect = "parameter/"
-
-// read returns a parameter's value as it was read.
-func (w *writer) read(name string) string {
-	if live, exists := w.live.Values[name]; exists {
-		return live
+// between reports whether somebody has written a parameter between the write on which the change was judged and its own. If so,
+// the value that is to be put back is theirs. PutParameter has no condition, but it answers with the version that it made.
+func (w *writer) between(ctx context.Context, one *store.Write) (bool, error) {
+	if one.Version == one.Base+1 {
+		return false, nil
 	}
-	return params.Unset
+	versions, err := store.ReadHistory(ctx, w.SSM, w.folder+"/"+one.Name)
+	if err != nil {
+		return false, err
+	}
+	edited := one.Version <= one.Base // it was deleted, and is a new one
+	for _, v := range versions {
+		if v.Number > one.Base && v.Number < one.Version && v.Text != one.Value {
+			edited, one.Before = true, v.Text
+		}
+	}
+	return edited, nil
+}
+
+// putBack writes again what was there before a change that was given up, unless somebody has written since. Where that fails too,
+// the change ends, and what is left of it is named.
+func (w *writer) putBack(ctx context.Context, i int) (later bool, err error) {
+	c := &w.List[i]
+	for j := range c.Writes {
+		one := &c.Writes[j]
+		if !one.Done || one.PutBack || one.Version == 0 || w.live.Versions[one.Name] > one.Version {
+			continue
+		}
+		version, err := w.put(ctx, one.Name, one.Before)
+		if err != nil {
+			return w.failed(ctx, i, one.Name, err)
+		}
+		one.PutBack, one.Version = true, version
+		if err := w.save(ctx); err != nil {
+			return false, err
+		}
+	}
+	w.End(i, w.Now())
+	return false, w.save(ctx)
 }
 
 // standardTier is the maximum length of a value in SSM's standard tier, in bytes.
 const standardTier = 4096
 
-// put writes one parameter. An existing parameter keeps its type, which cannot be changed, and its pattern.
-func (w *writer) put(ctx context.Context, c store.ChangeRequest, one store.Write) error {
-	in := &ssm.PutParameterInput{Name: new(w.folder + "/" + one.Name), Value: &one.Value, Overwrite: new(true)}
-	if _, exists := w.live.Values[one.Name]; !exists {
+// put writes one parameter and returns the version that it made. An existing parameter keeps its type, which cannot be changed,
+// and its pattern.
+func (w *writer) put(ctx context.Context, name, value string) (int64, error) {
+	if w.left == 0 {
+		return 0, outcome.Wait(pause, "Parameter Store takes %d writes a second", atOnce)
+	}
+	in := &ssm.PutParameterInput{Name: new(w.folder + "/" + name), Value: &value, Overwrite: new(true)}
+	if _, exists := w.live.Values[name]; !exists {
 		in.Type = types.ParameterTypeString
 	}
-	if len(one.Value) > standardTier {
+	if len(value) > standardTier {
 		in.Tier = types.ParameterTierIntelligentTiering
 	}
-	action := "written"
-	if one.Value == params.Unset {
-		action = "unset"
-	}
-	err := w.Write(ctx, resource.Write{
-		Aspect: aspect + one.Name, Read: resource.Hash(w.read(one.Name)), Value: resource.Hash(one.Value),
-		Change: outcome.Change{Subject: "parameter " + one.Name, Action: action},
-		Do: func(ctx context.Context) error {
-			_, err := w.SSM.PutParameter(ctx, in)
-			return err
-		},
-	})
-	switch reason := outcome.Code(err); { // not the message, which may contain the value
-	case reason == "ParameterPatternMismatchException" || reason == "ValidationException":
-		return w.refuse(ctx, c, params.Problem{Parameter: one.Name, Message: fmt.Sprintf(
-			"Parameter Store does not take the value that the change request %s has for it (%s): request it again with one "+
-				"that obeys the parameter's AllowedPattern, or bring the pattern up to date with `sawhorse register`%s",
-			c.ID, reason, before(c, one),
-		)})
-	case err != nil:
-		return fmt.Errorf("parameter %s: write: %w", one.Name, err)
+	out, err := w.SSM.PutParameter(ctx, in)
+	if err != nil {
+		return 0, err
 	}
 	w.left--
-	w.live.Values[one.Name] = one.Value
-	return nil
+	action := "written"
+	if value == params.Unset {
+		action = "unset"
+	}
+	w.progress.Changed(action, "parameter %s", name)
+	w.live.Values[name], w.live.Versions[name] = value, out.Version
+	return out.Version, nil
 }
 
-// before names the parameters that were already written when a later write is refused.
-func before(c store.ChangeRequest, refused store.Write) string {
-	var done []string
-	for _, one := range c.Writes() {
-		if one.Name < refused.Name {
-			done = append(done, one.Name)
-		}
+// refusals are SSM's codes for a value that it will never take.
+var refusals = map[string]bool{"ParameterPatternMismatchException": true, "ValidationException": true}
+
+// failed decides what follows from a write that failed. The change is tried again, after the other steps, or given up. The reason is
+// the code and not the message, which may contain the value.
+func (w *writer) failed(ctx context.Context, i int, name string, err error) (later bool, _ error) {
+	c, code := &w.List[i], outcome.Code(err)
+	if code == "" { // a wait, or no answer
+		return false, err
 	}
-	if len(done) == 0 {
-		return ""
+	first := c.Failing == ""
+	c.Failing = name + ": " + code
+	if _, throttled := retry.DefaultThrottleErrorCodes[code]; !throttled {
+		c.Attempts++
 	}
-	return "; the change has been made to " + strings.Join(done, ", ")
+	over := refusals[code] || c.Attempts >= mostAttempts || w.Now().Sub(c.Since) > longest
+	if over && c.State == store.ChangeAccepted {
+		return false, w.giveUp(ctx, i, name, "Parameter Store does not take its value ("+code+")")
+	}
+	if over {
+		return false, w.abandon(ctx, i, code)
+	}
+	c.Next = w.Now().Add(delay(c.Attempts)).UTC()
+	if err := w.save(ctx); err != nil {
+		return false, err
+	}
+	if !first {
+		return true, outcome.Wait(delay(c.Attempts), "change %d is tried again: %s", c.Version, c.Failing)
+	}
+	return true, w.Store.Request(ctx, w.rack)
 }
 
-// refuse ends a change that Parameter Store will never accept, and this iteration with it, because its plan was made
-// for the change. It requests another iteration, which makes a plan without the change.
-func (w *writer) refuse(ctx context.Context, c store.ChangeRequest, problem params.Problem) error {
+// delay returns how long after so many failed attempts the next one follows. Ten attempts take seven minutes.
+func delay(attempts int) time.Duration { return min(time.Second<<attempts, 90*time.Second) }
+
+// giveUp ends a change that cannot be written, and this iteration with it, because its plan was made for the change. It requests
+// another iteration, which makes a plan without the change and puts back what was written.
+func (w *writer) giveUp(ctx context.Context, i int, name, why string) error {
+	version := w.List[i].Version
+	problem := params.NewProblem(name, "", "the change %d is given up: %s; what it had written is put back, and nothing of it is in "+
+		"force; write a change that obeys the parameter's AllowedPattern and the rights of the function change, and write it again", version, why)
 	if err := w.Store.Request(ctx, w.rack); err != nil {
 		return err
 	}
-	if err := w.Store.Refuse(ctx, w.rack, c.ID); err != nil {
+	w.GiveUp(i, w.Now(), problem)
+	if err := w.save(ctx); err != nil {
 		return err
 	}
-	return &outcome.Rejected{Change: c.ID, Problems: []params.Problem{problem}}
+	return &outcome.Rejected{Change: version, Problems: []params.Problem{problem}}
+}
+
+// abandon ends a change that was given up and could not be put back.
+func (w *writer) abandon(ctx context.Context, i int, code string) error {
+	c := &w.List[i]
+	var remaining []params.Problem
+	for _, one := range c.Writes {
+		if one.Done && !one.PutBack && one.Version > 0 && w.live.Versions[one.Name] <= one.Version {
+			remaining = append(remaining, params.NewProblem(one.Name, "", "it still has the value of the change %d, which was given up: "+
+				"Parameter Store did not take the value from before (%s); write the value that it is to have", c.Version, code))
+		}
+	}
+	w.End(i, w.Now(), remaining...)
+	return w.save(ctx)
+}
+
+func (w *writer) save(ctx context.Context) error {
+	return w.Store.SaveChanges(ctx, w.rack, w.Changes, w.Now())
 }

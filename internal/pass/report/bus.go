@@ -90,11 +90,20 @@ func (b Bus) DryRun(ctx context.Context, run store.Run, steps []plan.Step, diffe
 	return b.Send(ctx, &events.Reconciled{Pass: pass})
 }
 
-// Refused sends the event that a change request is rejected, with its problems. The pass continues without it.
-func (b Bus) Refused(ctx context.Context, run store.Run, change string, problems []params.Problem) error {
+// Refused sends the event that a change, by its version, is refused or given up, with its problems. The pass continues without it.
+func (b Bus) Refused(ctx context.Context, run store.Run, change int64, problems []params.Problem) error {
+	return b.Send(ctx, &events.Rejected{Pass: withProblems(run, problems), Change: change})
+}
+
+// Answer sends the answer to an event that is no valid request, by its ID.
+func (b Bus) Answer(ctx context.Context, run store.Run, event string, problems []params.Problem) error {
+	return b.Send(ctx, &events.Rejected{Pass: withProblems(run, problems), Event: event})
+}
+
+func withProblems(run store.Run, problems []params.Problem) events.Pass {
 	pass := planned(run, nil)
 	pass.Problems, pass.Warnings = problems, nil
-	return b.Send(ctx, &events.Rejected{Pass: pass, Change: change})
+	return pass
 }
 
 func planned(run store.Run, steps []plan.Step) events.Pass {

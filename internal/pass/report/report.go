@@ -99,6 +99,11 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, reporte
 	}
 	run.Order(event.Steps)
 	run.Recall(records)
+	changes, err := r.Store.Changes(ctx, event.Rack)
+	if err != nil {
+		return err
+	}
+	run.Change = changes.Last // the step change has gone on since the beginning of the iteration
 	status := r.status(event, run)
 	status.Karpenter, status.Brakes = records.InForce(), records.Brakes() // what was applied, and not what was asked for
 	status.Warnings = slices.Concat(records.FreezeAdvice(run.Freeze), status.Warnings)
@@ -196,6 +201,9 @@ func (r *Report) forget(ctx context.Context, event Event, run store.Run) error {
 	if err := r.Store.EndRollout(ctx, event.Rack); err != nil {
 		return err
 	}
+	if err := r.Store.ForgetChanges(ctx, event.Rack); err != nil {
+		return err
+	}
 	if err := r.Store.End(ctx, event.Rack, arn); err != nil {
 		return err
 	}
@@ -216,7 +224,7 @@ func (r *Report) status(event Event, run store.Run) store.Status {
 	status := store.Status{
 		Rack: event.Rack, State: outcome.StateReconciled, Generation: event.Generation, Goal: run.Goal,
 		Time: now.Format(time.RFC3339), DurationSeconds: seconds(now.Sub(event.Started)), Execution: event.Execution,
-		Problems: slices.Concat(run.Problems, stepProblems(run)), Warnings: run.Warnings,
+		Problems: slices.Concat(run.Problems, stepProblems(run)), Warnings: run.Warnings, Change: run.Change,
 	}
 	for _, step := range run.Steps {
 		status.Warnings = slices.Concat(status.Warnings, step.Incidents, step.Warnings)
@@ -250,14 +258,14 @@ func stepProblems(run store.Run) []params.Problem {
 	return all
 }
 
-// refusedChange returns the ID of the change request that a step rejected, or "" if none did.
-func refusedChange(run store.Run) string {
+// refusedChange returns the version of the change that a step gave up, or 0 if none did.
+func refusedChange(run store.Run) int64 {
 	for _, step := range run.Steps {
-		if step.Refused != "" {
+		if step.Refused != 0 {
 			return step.Refused
 		}
 	}
-	return ""
+	return 0
 }
 
 // finish records that Karpenter has been removed, once all steps of its removal are applied. If the cluster is gone, it

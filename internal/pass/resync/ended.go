@@ -94,7 +94,7 @@ func (r *Resync) quiet(event Event, where place) time.Time {
 }
 
 // Uncounted has the states in which the event may not be counted in the table yet.
-var Uncounted = []string{"Intake", "Known", "RecordChange", "Request"}
+var Uncounted = []string{"Intake", "Known", "Request"}
 
 // functions maps states to the functions that they call, except for RunStep, which calls those of the plan's steps.
 var functions = map[string]string{"Validate": "validate", "Report": "report", "ReportFailure": "report"}

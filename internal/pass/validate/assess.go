@@ -24,6 +24,8 @@ type verdict struct {
 	due, steps []plan.Step
 	// why has the reason for each step that is due, and for what else is not as it should be.
 	why map[string]string
+	// change is what became of the last change, or nil if there was none.
+	change *store.ChangeStatus
 	// freeze is what karpenter_freeze asks for, or nil if its value was refused or not read.
 	freeze *bool
 
@@ -39,7 +41,7 @@ type verdict struct {
 
 // assess decides what is to be done with a rack. The same input has the same verdict.
 func assess(in input) verdict {
-	d := verdict{state: outcome.StateReconciled, why: map[string]string{}}
+	d := verdict{state: outcome.StateReconciled, why: map[string]string{}, change: in.changes.Last}
 	switch {
 	case in.unknown:
 		d.outcome = outcome.PassUnchanged
@@ -74,8 +76,8 @@ func assess(in input) verdict {
 	default:
 		d.unchanged(in)
 	}
-	if in.writing {
-		d.why[plan.ChangeStep.Name] = "a change request is not written to Parameter Store yet"
+	if in.changes.Writing() || in.changes.differ || in.changes.more {
+		d.why[plan.ChangeStep.Name] = "a change was not answered, or is not written to Parameter Store yet"
 	}
 	return d
 }
@@ -125,12 +127,14 @@ func due(p *plan.Plan, in input) ([]plan.Step, map[string]string) {
 	return steps, why
 }
 
-// withChanges returns the steps with the one that writes change requests, if there are any to write. Only a freeze comes
-// before it, which must not wait for Parameter Store.
+// withChanges returns the steps with the one that writes changes, if there are any to write. Only a freeze comes before it, which
+// must not wait for Parameter Store. Where a write has failed, it comes last, so that it holds up nothing.
 func (in input) withChanges(steps []plan.Step) []plan.Step {
 	switch {
-	case !in.writing:
+	case !in.changes.Writing():
 		return steps
+	case in.changes.Failing():
+		return append(slices.Clone(steps), plan.ChangeAgainStep)
 	case len(steps) > 0 && steps[0].Name == plan.FreezeStep:
 		return slices.Insert(slices.Clone(steps), 1, plan.ChangeStep)
 	}
@@ -156,7 +160,7 @@ func (d *verdict) forget(in input) {
 func (d *verdict) reject(in input) {
 	d.outcome, d.state = outcome.PassRejected, outcome.StateRejected
 	steps := d.repair(in)
-	// The rest of a change request that was valid when it was accepted is written too.
+	// The rest of a change that was valid when it was accepted is written too.
 	d.steps = in.withChanges(steps)
 	d.reportIfNew(in, nil)
 	d.report = d.report || len(d.steps) > 0
@@ -194,12 +198,12 @@ func (d *verdict) repair(in input) []plan.Step {
 	return steps
 }
 
-// pause reports what a pass would do. The state machine takes none of the steps but the one that writes change requests, also
-// of a paused rack: until then they take precedence over every later write, including paused=false.
+// pause reports what a pass would do. The state machine takes none of the steps but the one that writes changes, also of a
+// paused rack (spec.md, section 1).
 func (d *verdict) pause(in input) {
 	d.outcome, d.state, d.why = outcome.PassPaused, outcome.StatePaused, map[string]string{}
-	if in.writing {
-		d.steps, d.report = []plan.Step{plan.ChangeStep}, true
+	if in.changes.Writing() {
+		d.steps, d.report = in.withChanges(nil), true
 		return
 	}
 	d.steps = d.due
@@ -210,7 +214,7 @@ func (d *verdict) pause(in input) {
 // them whatever happens to this one.
 func (d *verdict) accept(in input) {
 	d.outcome, d.steps, d.report = outcome.PassPlanned, d.due, true
-	if d.Plan.Goal != plan.GoalNone { // otherwise only change requests are to be written
+	if d.Plan.Goal != plan.GoalNone { // otherwise only changes are to be written
 		d.record(in)
 		d.begins = true
 	}
@@ -296,7 +300,7 @@ func same(a, b any) bool { return bytes.Equal(canonical.JSON(a), canonical.JSON(
 func (d *verdict) reportIfNew(in input, steps []plan.Step) {
 	run := d.in(store.Run{})
 	// A rack that never asked for a change gets no status if there is nothing to warn of.
-	if in.reported.Findings == "" && d.state == outcome.StateReconciled && d.Plan.Goal == plan.GoalNone && len(d.Warnings) == 0 {
+	if d.change == nil && in.reported.Findings == "" && d.state == outcome.StateReconciled && d.Plan.Goal == plan.GoalNone && len(d.Warnings) == 0 {
 		return
 	}
 	var names []string
@@ -310,7 +314,7 @@ func (d *verdict) reportIfNew(in input, steps []plan.Step) {
 	case in.full:
 		differs, d.lost = in.unpublished(store.Status{
 			Rack: in.rack, State: d.state, Goal: run.Goal, Karpenter: in.records.InForce(),
-			Problems: run.Problems, Warnings: warnings(run, in.records), Steps: names, Brakes: in.records.Brakes(),
+			Problems: run.Problems, Warnings: warnings(run, in.records), Steps: names, Brakes: in.records.Brakes(), Change: run.Change,
 		})
 	}
 	if d.report = differs != ""; d.report {
@@ -343,6 +347,6 @@ func warnings(run store.Run, records plan.Records) []params.Problem {
 // in returns the record of the iteration with the verdict.
 func (d *verdict) in(run store.Run) store.Run {
 	run.Problems, run.Warnings, run.Goal, run.Effects = d.Problems, d.Warnings, string(d.Plan.Goal), d.Plan.Effects
-	run.Paused, run.Freeze, run.Outcome = d.Config.Paused, d.freeze, d.outcome
+	run.Paused, run.Freeze, run.Outcome, run.Change = d.Config.Paused, d.freeze, d.outcome, d.change
 	return run
 }

@@ -2,56 +2,143 @@ package validate
 
 import (
 	"context"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
 
-// change is a change request, with the problems for which it is refused.
-type change struct {
-	store.ChangeRequest
+// changes is what is known of a rack's changes.
+type changes struct {
+	store.Changes
+	// exists means that the rack has the parameter change.
+	exists bool
+	// refused are the changes that this iteration refuses or gives up, with the problems.
+	refused []refused
+	// differ means that the record of the changes is to be saved, and more that there are versions that were not read yet.
+	differ, more bool
+}
+
+// refused is a change that is not in force, or not any more.
+type refused struct {
+	version  int64
 	problems []params.Problem
 }
 
-// overlaid returns the input with its change requests applied to the tree. It judges each request that was not judged yet,
-// together with all accepted ones before it. A bad one changes no parameter.
+// has reports whether the parameter change was read after a write to it.
+func (c changes) has(w store.Written) bool {
+	modified := c.Modified.Truncate(time.Second)
+	if w.Operation == "Delete" {
+		return !c.exists || modified.After(w.At)
+	}
+	return !modified.Before(w.At)
+}
+
+// mostChanges is how many changes an iteration judges. Each costs as much as a validation of the rack.
+const mostChanges = 10
+
+// readChanges reads a rack's changes, with the versions of the parameter change that are new.
+func (v *Validate) readChanges(ctx context.Context, rack string) (c changes, err error) {
+	if c.Changes, err = v.Store.Changes(ctx, rack); err != nil {
+		return c, err
+	}
+	versions, exists, err := c.ReadChange(ctx, v.Parameters, v.Paths.Change(rack))
+	if err != nil {
+		return c, err
+	}
+	had := len(c.List)
+	c.exists, c.more = exists, !c.Take(versions, mostChanges)
+	c.differ = len(c.List) > had
+	for i := range c.List {
+		if err := v.readObject(ctx, rack, &c.List[i]); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// readObject reads the change that the parameter names in S3.
+func (v *Validate) readObject(ctx context.Context, rack string, c *store.Change) error {
+	if c.Object == "" {
+		return nil
+	}
+	object, err := v.object(ctx, rack, c.Object)
+	switch {
+	case err != nil:
+		return err
+	case object.Problem != "":
+		c.Requested = store.Requested{Malformed: []params.Problem{params.NewProblem(store.ParameterChange, "",
+			"change is %s, %s", params.Quoted(c.Object), object.Problem)}}
+	default:
+		c.Requested = store.ParseChange(object.Text)
+	}
+	return nil
+}
+
+// overlaid returns the input with its changes laid over the tree. It judges each change that was not judged yet, on top of those
+// before it. A bad one changes no parameter. One between whose writes somebody else has written is given up.
 func (v *Validate) overlaid(ctx context.Context, in input) (input, error) {
-	if in.unknown {
-		// If they were accepted, anybody who may put events on the bus could create racks of any name.
-		for i := range in.changes {
-			in.changes[i].problems = []params.Problem{params.NewProblem("rack", "",
-				"there is no rack %s: it has no parameters, and a change request makes none; "+
-					"run `sawhorse register %s`, or write one of its parameters, and send the request again", in.rack, in.rack)}
+	c := &in.changes
+	c.List = slices.Clone(c.List)
+	c.Recognize(in.tree)
+	for i := 0; i < len(c.List); i++ {
+		tree := c.Overlay(in.tree, i, in.writes, v.Now())
+		if edited := c.List[i].Edited(in.tree); len(edited) > 0 {
+			problem := params.NewProblem(store.ParameterChange, "", "the change %d is given up, because somebody else has written %s "+
+				"while it was being written; what it had written is put back; write it again if it is still wanted",
+				c.List[i].Version, strings.Join(edited, ", "))
+			c.refuse(c.List[i], problem)
+			c.GiveUp(i, v.Now(), problem)
 		}
-		return in, nil
-	}
-	tree := in.tree
-	var accepted []store.ChangeRequest
-	for i, c := range in.changes {
-		with := append(accepted[:len(accepted):len(accepted)], c.ChangeRequest)
-		if c.State == store.ChangeRequested {
-			problems, err := v.problems(ctx, in, store.Overlay(tree, with), c)
-			if err != nil {
-				return in, err
-			}
-			if in.changes[i].problems = problems; len(problems) > 0 {
-				continue
-			}
+		if c.List[i].State != store.ChangeRequested {
+			continue
 		}
-		accepted = with
+		problems, err := v.problems(ctx, in, tree, i)
+		if err != nil {
+			return in, err
+		}
+		c.differ = true
+		if len(problems) > 0 {
+			c.refuse(c.List[i], problems...)
+			c.Refuse(i, problems)
+			i--
+			continue
+		}
+		c.Accept(i, tree, v.Now())
 	}
-	in.tree, in.writing = store.Overlay(tree, accepted), len(accepted) > 0
+	in.tree = c.Overlay(in.tree, len(c.List), in.writes, v.Now())
+	if in.proposed != nil {
+		in.tree = proposed(*in.proposed, in.tree, v.Now())
+	}
 	return in, nil
 }
 
-// problems returns the problems of a change: those of the request itself, or those of the rack's parameters with the
-// change applied.
-func (v *Validate) problems(ctx context.Context, in input, overlaid store.Tree, c change) ([]params.Problem, error) {
-	if problem, bad := c.Problem(); bad {
-		return []params.Problem{problem}, nil
+func (c *changes) refuse(change store.Change, problems ...params.Problem) {
+	c.refused = append(c.refused, refused{change.Version, problems})
+	c.differ = true
+}
+
+// problems returns the problems of a change: those of the change itself, or those that the rack's parameters have with the change
+// on top of a tree, and without it have not. So a brake is never refused for what is wrong elsewhere.
+func (v *Validate) problems(ctx context.Context, in input, tree store.Tree, i int) ([]params.Problem, error) {
+	change := in.changes.List[i]
+	if len(change.Malformed) > 0 {
+		return change.Malformed, nil
 	}
-	in.tree = overlaid
+	after, err := v.judge(ctx, in, proposed(change.Requested, tree, v.Now()))
+	if err != nil || len(after) == 0 {
+		return nil, err
+	}
+	before, err := v.judge(ctx, in, tree)
+	return slices.DeleteFunc(after, func(p params.Problem) bool { return slices.Contains(before, p) }), err
+}
+
+// judge returns the problems of the rack with a tree.
+func (v *Validate) judge(ctx context.Context, in input, tree store.Tree) ([]params.Problem, error) {
+	in.tree = tree
 	in, err := v.read(ctx, in)
 	if err == nil {
 		in.facts, err = v.facts(ctx, in)
@@ -59,29 +146,37 @@ func (v *Validate) problems(ctx context.Context, in input, overlaid store.Tree, 
 	return validation.Validate(in.judged()).Problems, err
 }
 
-// saveChanges refuses or accepts the change requests that were judged. The event of a refusal comes before its record: if the
-// pass is stopped in between, the event is sent twice; in the other order it might never be sent.
+// proposedBy returns the change of which a dry run is asked, and whether it is asked of one.
+func proposedBy(event Event) (change store.Requested, asked bool) {
+	if len(event.Proposed) == 0 {
+		return change, false
+	}
+	change = store.ParseChange(string(event.Proposed))
+	return change, len(change.Set)+len(change.Unset) > 0
+}
+
+// proposed returns a tree with a change laid over it that is not one of the rack's.
+func proposed(change store.Requested, tree store.Tree, now time.Time) store.Tree {
+	alone := store.Changes{List: []store.Change{{Requested: change}}}
+	alone.Accept(0, tree, now)
+	return alone.Overlay(tree, 1, nil, now)
+}
+
+// saveChanges saves what became of the changes. The event of a refusal comes first: if the pass is stopped in between, the event
+// is sent twice; in the other order it might never be sent.
 func (v *Validate) saveChanges(ctx context.Context, run store.Run, in input) error {
-	for _, c := range in.changes {
-		if c.State != store.ChangeRequested {
-			continue
-		}
-		if len(c.problems) == 0 {
-			if err := v.Store.Accept(ctx, run.Rack, c.ID); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := v.Bus.Refused(ctx, run, c.ID, c.problems); err != nil {
+	for _, r := range in.changes.refused {
+		if err := v.Bus.Refused(ctx, run, r.version, r.problems); err != nil {
 			return err
 		}
-		end := v.Store.Refuse
-		if in.unknown {
-			end = func(ctx context.Context, rack, id string) error { return v.Store.Dismiss(ctx, rack, id, v.Now()) }
-		}
-		if err := end(ctx, run.Rack, c.ID); err != nil {
+	}
+	if in.changes.differ {
+		if err := v.Store.SaveChanges(ctx, run.Rack, &in.changes.Changes, v.Now()); err != nil {
 			return err
 		}
+	}
+	if in.changes.more {
+		return v.Store.Request(ctx, run.Rack)
 	}
 	return nil
 }

@@ -25,17 +25,16 @@ func (v *Validate) refuseUnknown(ctx context.Context, event Event) (Answer, erro
 	if ownership.ValidRack(event.Rack) { // the events' schemas allow no other name
 		run.Rack = event.Rack
 	}
-	err := v.Bus.Refused(ctx, run, event.Unknown.ID, unknown(event.Unknown))
+	err := v.Bus.Answer(ctx, run, event.Unknown.ID, unknown(event.Unknown))
 	return Answer{Outcome: outcome.PassRejected, Steps: []plan.Step{}}, err
 }
 
 // unknown returns the problems of an event that is not a valid request. There is at least one.
 func unknown(u statemachine.UnknownEvent) []params.Problem {
-	if !slices.Contains(events.Requests, u.DetailType) {
+	if u.DetailType != events.TypeReconcileRequested {
 		return []params.Problem{params.NewProblem("detail-type", "",
-			"the event's detail-type is %q; allowed are %q and %q; nothing was done for it; send it again; %s",
-			u.DetailType, events.TypeReconcileRequested, events.TypeParametersChangeRequested,
-			params.DidYouMean(u.DetailType, events.Requests, "write one of these"))}
+			"the event's detail-type is %q; allowed is %q; nothing was done for it; send it again with that",
+			u.DetailType, events.TypeReconcileRequested)}
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(u.Detail), &fields); err != nil {
@@ -43,10 +42,7 @@ func unknown(u statemachine.UnknownEvent) []params.Problem {
 			"the request has a wrong field and is too large to say which; nothing was done for it; leave out what docs/events.md does not list, "+
 				"and send it again")}
 	}
-	all := wrongRack(fields["rack"])
-	if u.DetailType == events.TypeReconcileRequested {
-		all = append(all, wrongFields(fields)...)
-	}
+	all := append(wrongRack(fields["rack"]), wrongFields(fields)...)
 	if len(all) == 0 {
 		all = append(all, params.NewProblem("detail", "",
 			"the request is not as docs/events.md describes it; nothing was done for it; write it as that page says, and send it again"))
@@ -75,7 +71,7 @@ func wrongFields(fields map[string]json.RawMessage) (all []params.Problem) {
 	types := map[string]string{}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[events.ReconcileRequested]()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		types[name] = map[reflect.Kind]string{reflect.String: text, reflect.Bool: truth}[f.Type.Kind()]
+		types[name] = map[reflect.Kind]string{reflect.String: text, reflect.Bool: truth, reflect.Map: object, reflect.Slice: array}[f.Type.Kind()]
 	}
 	known := slices.Sorted(maps.Keys(types))
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -88,6 +84,10 @@ func wrongFields(fields map[string]json.RawMessage) (all []params.Problem) {
 				strings.Join(known, ", "), params.DidYouMean(name, known, "leave it out")))
 		case kindOf(value) != allowed:
 			all = append(all, wrongType(name, value, allowed))
+		case (name == "set" || name == "unset") && string(fields["dryRun"]) != "true":
+			all = append(all, params.NewProblem("detail", name,
+				"%s is only for dry runs; nothing was done for it; write dryRun: true beside it, or write the change to the parameter change of "+
+					"the rack", name))
 		case name == "request":
 			var request string
 			if err := json.Unmarshal(value, &request); err == nil && utf8.RuneCountInString(request) > events.MaxRequest {
@@ -106,8 +106,10 @@ func wrongType(name string, value json.RawMessage, allowed string) params.Proble
 }
 
 const (
-	text  = "text in quotes"
-	truth = "true or false without quotes"
+	text   = "text in quotes"
+	truth  = "true or false without quotes"
+	object = "an object"
+	array  = "an array"
 )
 
 // kindOf returns the type of a JSON value in words.
@@ -118,9 +120,9 @@ func kindOf(value json.RawMessage) string {
 	case 't', 'f':
 		return truth
 	case '{':
-		return "an object"
+		return object
 	case '[':
-		return "an array"
+		return array
 	case 'n':
 		return "null"
 	}

@@ -30,11 +30,9 @@ type input struct {
 	listed   bool
 	unknown  bool
 
-	// tree is the rack's parameters, with the accepted change requests. changes are the requests that are new or not written
-	// yet. writing means that some are accepted and not written.
+	// tree is the rack's parameters, with its changes laid over it.
 	tree    store.Tree
-	changes []change
-	writing bool
+	changes changes
 	// live is the status and the outputs that Parameter Store has. Only a full request reads them.
 	live store.Live
 	// status is the status of the last report, or nil. Only a full request reads it.
@@ -61,14 +59,18 @@ type request struct {
 	// that has failed is tried again. forceAt is the number of the last request that does.
 	force   bool
 	forceAt int64
-	// served is the number of requests that are served, or 0 if no pass of the rack has ended yet.
+	// served is the number of requests that are served, or 0 if no pass of the rack has ended yet. writes are the latest writes
+	// that events reported.
 	served int64
+	writes []store.Written
+	// proposed is the change of which a dry run is asked, or nil.
+	proposed *store.Requested
 }
 
-// isForgotten reports whether only records are left of the rack: it has no parameters, and Karpenter is off, so that it needs
-// nothing in the cluster any more.
+// isForgotten reports whether only records are left of the rack: it has neither parameters nor the parameter change, and
+// Karpenter is off, so that it needs nothing in the cluster any more.
 func (in input) isForgotten() bool {
-	return len(in.tree.Values) == 0 && !in.records.WasOn
+	return len(in.tree.Values) == 0 && !in.records.WasOn && !in.changes.exists && !in.changes.Writing() && in.proposed == nil
 }
 
 // stored reads what Parameter Store and the table have of a rack, side by side. Only a pass of the rack changes its records,
@@ -84,11 +86,8 @@ func (v *Validate) stored(ctx context.Context, of request) (in input, err error)
 		in.records, err = v.Store.Records(ctx, of.rack)
 		return err
 	})
-	reads.Go(func() error {
-		requests, err := v.Store.Changes(ctx, of.rack)
-		for _, r := range requests {
-			in.changes = append(in.changes, change{ChangeRequest: r})
-		}
+	reads.Go(func() (err error) {
+		in.changes, err = v.readChanges(ctx, of.rack)
 		return err
 	})
 	reads.Go(func() (err error) {
@@ -117,15 +116,18 @@ func (v *Validate) stored(ctx context.Context, of request) (in input, err error)
 		})
 	}
 	err = reads.Wait()
-	in.unknown = len(in.tree.Values) == 0 && !in.listed && in.records.Goal == "" && in.reported.Findings == ""
+	in.unknown = of.proposed == nil && len(in.tree.Values) == 0 && !in.changes.exists && !in.listed && in.records.Goal == "" && in.reported.Findings == ""
 	return in, err
 }
 
-// observed adds what AWS and the cluster have for the rack's parameters, with its change requests. Where nothing is left of
-// a rack, it adds nothing.
+// observed adds what AWS and the cluster have for the rack's parameters, with its changes. Where nothing is left of a rack, it
+// adds nothing.
 func (v *Validate) observed(ctx context.Context, in input) (input, error) {
+	if in.unknown || in.isForgotten() {
+		return in, nil
+	}
 	in, err := v.overlaid(ctx, in)
-	if err != nil || in.unknown || in.isForgotten() {
+	if err != nil {
 		return in, err
 	}
 	if in, err = v.read(ctx, in); err != nil {

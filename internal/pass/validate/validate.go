@@ -37,7 +37,10 @@ type Validate struct {
 	Store      *store.Store
 	Paths      ownership.Paths
 	Now        func() time.Time
-	Parameters store.ParameterReader
+	Parameters interface {
+		store.ParameterReader
+		store.ChangeReader
+	}
 	// Observer also has what the deployment allows racks to do.
 	Observer *observe.Observer
 	S3       Objects
@@ -58,8 +61,10 @@ type Bus interface {
 	// DryRun answers a dry run with the run's problems and warnings, the steps that a pass would take, and the
 	// differences from the plan in force.
 	DryRun(ctx context.Context, run store.Run, steps []plan.Step, differences []plan.Difference) error
-	// Refused sends the event that a change request was refused. The pass continues without it.
-	Refused(ctx context.Context, run store.Run, change string, problems []params.Problem) error
+	// Refused sends the event that a change, by its version, was refused or given up. The pass continues without it.
+	Refused(ctx context.Context, run store.Run, change int64, problems []params.Problem) error
+	// Answer sends the answer to an event that is no valid request, by its ID.
+	Answer(ctx context.Context, run store.Run, event string, problems []params.Problem) error
 	// Quiet writes the metrics of an iteration that changes nothing and has no report. The rack is then in the given
 	// state.
 	Quiet(run store.Run, state outcome.State) error
@@ -72,16 +77,23 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	}
 	run := store.Run{Rack: event.Rack, Execution: event.Execution, Started: v.Now()}
 	of := request{rack: event.Rack, full: event.Full, dry: event.DryRun}
-	var writes []store.Written
 	if event.DryRun {
 		run.Request = event.Request
+		change, asked := proposedBy(event)
+		if len(change.Malformed) > 0 {
+			run.Problems = change.Malformed
+			return Answer{Outcome: outcome.PassDryRun, Steps: []plan.Step{}}, v.Bus.DryRun(ctx, run, nil, nil)
+		}
+		if asked {
+			of.proposed = &change
+		}
 	} else {
 		// The lease is read before the parameters, so a write after this belongs to another iteration.
 		lease, err := v.Store.Renew(ctx, event.Rack, event.Execution, v.Now())
 		if err != nil {
 			return Answer{}, err
 		}
-		run.Generation, writes = lease.Requested, lease.Writes
+		run.Generation, of.writes = lease.Requested, lease.Writes
 		of.generation, of.served, of.full, of.force, of.forceAt = lease.Requested, lease.Served, lease.Full, lease.Force, lease.ForceAt
 	}
 	in, err := v.stored(ctx, of)
@@ -89,10 +101,10 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 		return Answer{}, err
 	}
 	run.Versions = in.tree.Versions
-	if v.outdated(in.tree, writes) {
+	if v.outdated(in) {
 		return Answer{Generation: of.generation, Outcome: outcome.PassOutdated, Steps: []plan.Step{}}, nil
 	}
-	if !in.listed && !of.dry && len(in.tree.Values) > 0 { // the schedule audits it from now on
+	if !in.listed && !of.dry && !in.unknown { // the schedule audits it from now on
 		if err := v.Store.Enlist(ctx, of.rack); err != nil {
 			return Answer{}, err
 		}
@@ -129,11 +141,15 @@ func (v *Validate) Audit(ctx context.Context, rack string, generation int64) (ma
 // replication is how long after a write Parameter Store may read from a replica that does not have it.
 const replication = 10 * time.Second
 
-// outdated reports whether the tree lacks one of the writes. It ignores writes whose time is not within the last
+// outdated reports whether the tree, or the parameter change, was read before one of the writes. It ignores writes whose time is not within the last
 // seconds, so that a parameter that has been written or deleted since, or an event with the time of a wrong clock, does
 // not delay a pass endlessly.
-func (v *Validate) outdated(tree store.Tree, writes []store.Written) bool {
-	return slices.ContainsFunc(writes, func(w store.Written) bool {
-		return v.Now().Sub(w.At).Abs() < replication && !tree.Has(w)
+func (v *Validate) outdated(in input) bool {
+	return slices.ContainsFunc(in.writes, func(w store.Written) bool {
+		has := in.tree.Has
+		if w.IsChange() {
+			has = in.changes.has
+		}
+		return v.Now().Sub(w.At).Abs() < replication && !has(w)
 	})
 }

@@ -1,0 +1,49 @@
+package store
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Overlay returns the tree as it is with the first n changes, with the versions that Parameter Store will have. What a change
+// has not written yet counts as written, and what a change that was given up has written counts as put back, so that no pass
+// sees a part of a change. What was written in the last minutes counts also where Parameter Store answers with what was there
+// before; deleted are deletions since.
+func (c Changes) Overlay(tree Tree, n int, deleted []Written, now time.Time) Tree {
+	overlaid := Tree{
+		Values: map[string]string{}, Secure: slices.Clone(tree.Secure), Versions: map[string]int64{}, Modified: tree.Modified,
+	}
+	maps.Copy(overlaid.Values, tree.Values)
+	maps.Copy(overlaid.Versions, tree.Versions)
+	for _, change := range c.List[:n] {
+		if change.past(now) {
+			continue
+		}
+		for _, w := range change.Writes {
+			gone := slices.ContainsFunc(deleted, func(d Written) bool { return d.deletes(w.Name, change.Since) })
+			if value, version, is := w.overlay(change.State, overlaid.Versions[w.Name]); is && !gone {
+				overlaid.Values[w.Name], overlaid.Versions[w.Name] = value, version
+			}
+		}
+	}
+	return overlaid
+}
+
+// overlay returns what a write of a change lays over a parameter of a version, if anything.
+func (w Write) overlay(state ChangeState, version int64) (value string, made int64, is bool) {
+	switch {
+	case !w.Done:
+		return w.Value, version + 1, state == ChangeAccepted
+	case state == ChangeGivenUp && !w.PutBack:
+		return w.Before, w.Version + 1, w.Version > 0 && version <= w.Version
+	case w.PutBack:
+		return w.Before, w.Version, version < w.Version
+	}
+	return w.Value, w.Version, version < w.Version
+}
+
+// deletes reports whether a write is the deletion of a parameter at this time or later.
+func (w Written) deletes(name string, since time.Time) bool {
+	return w.Operation == "Delete" && w.Name == name && !w.At.Before(since.Truncate(time.Second))
+}
