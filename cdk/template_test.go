@@ -134,8 +134,7 @@ func TestPatterns(t *testing.T) {
 func TestUnknownEventsAreAnswered(t *testing.T) {
 	var known []string
 	for _, each := range []events.Detail{
-		events.ReconcileStarted{}, events.Reconciled{}, events.Rejected{}, events.ReconcileFailed{}, events.RolledOut{},
-		events.ReconcileRequested{}, events.ParametersChangeRequested{},
+		events.ReconcileRequested{}, events.ReconcileStarted{}, events.Reconciled{}, events.Rejected{}, events.ReconcileFailed{}, events.RolledOut{},
 	} {
 		known = append(known, each.DetailType())
 	}

@@ -103,10 +103,14 @@ func TestAStepWithoutChangesLeavesNoRecord(t *testing.T) {
 	}
 }
 
-// The writes of the step change count as requests of the rack. If they superseded the step, it would never be done.
+// The writes of the step change count as requests of the rack. If they superseded the step, it would never be done. Where it only
+// waits for its next attempt, it holds up no write to the rack.
 func TestAStepThatIsWholeIsNotSuperseded(t *testing.T) {
 	_, s := begin(t, "12", always(outcome.Progress{Wait: time.Second}, nil))
 	if got, err := s.callOf(t, plan.ChangeStep); err != nil || got.Status != statemachine.Wait || got.WaitSeconds != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := s.callOf(t, plan.ChangeAgainStep); err != nil || got.Status != statemachine.Superseded {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -129,13 +133,13 @@ func TestTheStepOfAChangeNeedsNoPlan(t *testing.T) {
 }
 
 func TestARefusedChangeIsNamedInTheRun(t *testing.T) {
-	refusal := &outcome.Rejected{Change: "event-1", Problems: []params.Problem{{Parameter: "karpenter_cpu_limit", Message: "no"}}}
+	refusal := &outcome.Rejected{Change: 4, Problems: []params.Problem{{Parameter: "karpenter_cpu_limit", Message: "no"}}}
 	_, s := begin(t, "7", always(outcome.Progress{}, refusal))
 	if _, err := s.callOf(t, plan.ChangeStep); reflect.TypeOf(edge(t.Context(), err)).Name() != "Rejected" {
 		t.Fatal(err)
 	}
 	run, err := s.Store.Run(t.Context(), "demo", 0, 7)
-	want := []store.StepRecord{{Step: "change", Problems: refusal.Problems, Refused: "event-1"}}
+	want := []store.StepRecord{{Step: "change", Problems: refusal.Problems, Refused: 4}}
 	if err != nil || !reflect.DeepEqual(run.Steps, want) {
 		t.Errorf("%+v, %v", run.Steps, err)
 	}

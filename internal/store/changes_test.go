@@ -8,107 +8,108 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
-// request stores a change like the state machine does.
-func request(cloud *awsfake.Cloud, rack, id, at, payload string) awsfake.Item {
-	values := changeKey(rack, id)
-	values["state"], values["at"], values["payload"], values["ttl"] = text("requested"), text(at), text(payload), number(1)
-	cloud.Table.Items["change#"+rack+" change#"+id] = values
-	return values
-}
-
-const wish = `{"rack":"demo","set":{"karpenter_cpu_limit":"200","node_disk":"30"},"unset":["karpenter_arch"]}`
-
-func TestChangesComeInTheOrderOfTheirArrival(t *testing.T) {
-	s, cloud := store()
-	if got, err := s.Changes(t.Context(), "demo"); err != nil || len(got) > 0 {
-		t.Fatalf("a new rack: %v, %v", got, err)
-	}
-	set := func(value string) string { return `{"rack":"demo","set":{"a":"` + value + `"}}` }
-	request(cloud, "demo", "z", "2026-01-02T03:04:05Z 2026-01-02T03:04:06.100Z", set("1"))
-	request(cloud, "demo", "m", "2026-01-02T03:04:05Z 2026-01-02T03:04:06.200Z", set("2"))
-	request(cloud, "demo", "b", "2026-01-02T03:04:05Z 2026-01-02T03:04:06.200Z", set("3"))
-	request(cloud, "demo", "a", "2026-01-02T03:04:07Z 2026-01-02T03:04:06.000Z", set("4"))["state"] = text("accepted")
-	for _, over := range []string{"refused", "finished"} {
-		request(cloud, "demo", over, "2026-01-01T00:00:00Z", set("5"))["state"] = text(over)
-	}
-	request(cloud, "other", "x", "2026-01-01T00:00:00Z", set("6"))
-	got, err := s.Changes(t.Context(), "demo")
-	must(t, err)
-	var order []string
-	for _, c := range got {
-		order = append(order, c.ID+" "+string(c.State)+" "+c.Set["a"])
-	}
-	if want := []string{"z requested 1", "b requested 3", "m requested 2", "a accepted 4"}; !slices.Equal(order, want) {
-		t.Errorf("%v, want %v", order, want)
-	}
-	cloud.FailAt(2, awsfake.Throttling) // the second page
-	_, err = s.Changes(t.Context(), "demo")
-	keepsCause(t, err, "rack demo: ")
-}
+var (
+	noon  = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	later = noon.Add(time.Second)
+)
 
 func TestWhatAChangeAsksFor(t *testing.T) {
 	long := strings.Repeat("v", MaxValue)
 	for _, c := range []struct {
-		what, payload string
-		set           map[string]string
-		unset         []string
-		malformed     string // the expected prefix
+		what, text string
+		set        map[string]string
+		unset      []string
+		note       string
+		malformed  []string // paths, each with a part of the message
 	}{
-		{what: "both", payload: wish, set: map[string]string{"karpenter_cpu_limit": "200", "node_disk": "30"},
-			unset: []string{"karpenter_arch"}},
-		{what: "nothing", payload: `{"rack":"demo"}`},
-		{what: "empty ones", payload: `{"rack":"demo","set":{},"unset":[]}`},
+		{what: "both", text: `{"set":{"karpenter_cpu_limit":"200","node_disk":"30"},"unset":["karpenter_arch"],"note":"why"}`,
+			set: map[string]string{"karpenter_cpu_limit": "200", "node_disk": "30"}, unset: []string{"karpenter_arch"}, note: "why"},
+		{what: "nothing", text: `{}`},
+		{what: "empty ones", text: `{"set":{},"unset":[]}`},
+		{what: "base64", text: "eyJzZXQiOnsiYSI6IjEifX0=", set: map[string]string{"a": "1"}},
 		// Parameter Store cannot store an empty text.
-		{what: "two words for unset", payload: `{"set":{"b":"","a":"unset","c":"1"},"unset":["z"]}`, set: map[string]string{"c": "1"},
+		{what: "two words for unset", text: `{"set":{"b":"","a":"unset","c":"1"},"unset":["z"]}`, set: map[string]string{"c": "1"},
 			unset: []string{"a", "b", "z"}},
-		{what: "a value of white space and letters", payload: `{"set":{"a":" ü\n\u0000"}}`, set: map[string]string{"a": " ü\n\x00"}},
-		{what: "the longest value", payload: `{"set":{"a":"` + long + `"}}`, set: map[string]string{"a": long}},
+		{what: "the longest value", text: `{"set":{"a":"` + long + `"}}`, set: map[string]string{"a": long}},
 
-		{what: "a value that is too long", payload: `{"set":{"a":"` + long + `v"}}`, malformed: `sets "a" to 8193 bytes`},
-		{what: "too large for the state machine", payload: "", malformed: "is larger than"},
-		{what: "no JSON", payload: `{"set":`, malformed: "has a detail that is no JSON object"},
-		{what: "null", payload: `null`, malformed: "has a detail that is no JSON object"},
-		{what: "a list", payload: `[]`, malformed: "has a detail that is no JSON object"},
-		{what: "an unknown field", payload: `{"rack":"demo","dryRun":true}`, malformed: `has the unknown field "dryRun"`},
-		{what: "a field in other letters", payload: `{"Set":{"a":"1"}}`,
-			malformed: `has the unknown field "Set": it may have rack, set and unset; did you mean set?`},
-		{what: "a long field", payload: `{"` + long + `":1}`, malformed: `has the unknown field "` + long[:60] + `"`},
-		{what: "set as a list", payload: `{"set":["a"]}`, malformed: "has a set that is no object of texts"},
-		{what: "set as null", payload: `{"set":null}`, malformed: "has a set that is no object of texts"},
-		{what: "a number", payload: `{"set":{"b":1,"a":"1"}}`, malformed: `sets "b" to something that is no text`},
-		{what: "null as a value", payload: `{"set":{"a":null}}`, malformed: `sets "a" to something that is no text`},
-		{what: "an object as a value", payload: `{"set":{"a":{"secret":1}}}`, malformed: `sets "a" to something that is no text`},
-		{what: "unset as a text", payload: `{"unset":"a"}`, malformed: "has an unset that is no list of names"},
-		{what: "unset as null", payload: `{"unset":null}`, malformed: "has an unset that is no list of names"},
-		{what: "null in unset", payload: `{"unset":["a",null]}`, malformed: "has an unset that is no list of names"},
-		{what: "a name twice", payload: `{"unset":["a","a"]}`, malformed: `unsets "a" twice`},
-		{what: "a name in both", payload: `{"set":{"a":"1"},"unset":["a"]}`, malformed: `has "a" both in set and in unset`},
+		{what: "a value that is too long", text: `{"set":{"a":"` + long + `v"}}`, malformed: []string{"set.a: has 8193 bytes"}},
+		{what: "no JSON", text: `{"set":`, malformed: []string{": ends too early"}},
+		{what: "neither JSON nor base64", text: `unset`, malformed: []string{": is neither JSON nor padded base64"}},
+		{what: "a list", text: `[]`, malformed: []string{": is no JSON object"}},
+		{what: "a name twice", text: `{"set":{"a":"1","a":"2"}}`, malformed: []string{": set.a is there twice"}},
+		{what: "an unknown field", text: `{"dryRun":true,"Set":{}}`, malformed: []string{"Set: did you mean set?", "dryRun: leave it out"}},
+		{what: "set as a list", text: `{"set":["a"]}`, malformed: []string{"set: set is no object"}},
+		{what: "set as null", text: `{"set":null}`, malformed: []string{"set: set is no object"}},
+		{what: "several values that are no texts", text: `{"set":{"b":1,"a":"1","c":null,"d":{"secret":1}}}`,
+			malformed: []string{"set.b: set.b is no text", "set.c: set.c is no text", "set.d: set.d is no text"}},
+		{what: "unset as a text", text: `{"unset":"a"}`, malformed: []string{"unset: unset is no list"}},
+		{what: "null in unset", text: `{"unset":["a",null]}`, malformed: []string{"unset[1]: unset[1] is no text"}},
+		{what: "unset twice", text: `{"unset":["a","a"]}`, malformed: []string{`unset[1]: names "a" a second time`}},
+		{what: "a name in both", text: `{"set":{"a":"1"},"unset":["a"]}`, malformed: []string{`unset[0]: names "a" a second time`}},
+		{what: "a note that is no text", text: `{"note":7}`, malformed: []string{"note: note is no text"}},
+		{what: "a long note", text: `{"note":"` + long[:maxNote+1] + `"}`, malformed: []string{"note: note has 257 bytes"}},
 	} {
-		t.Run(c.what, func(t *testing.T) {
-			s, cloud := store()
-			request(cloud, "demo", "1", "now", c.payload)
-			got, err := s.Changes(t.Context(), "demo")
-			if err != nil || len(got) != 1 {
-				t.Fatalf("%v, %v", got, err)
+		got := ParseChange(c.text)
+		if !maps.Equal(got.Set, c.set) || !slices.Equal(got.Unset, c.unset) || got.Note != c.note || len(got.Malformed) != len(c.malformed) {
+			t.Errorf("%s: %.200v", c.what, got)
+			continue
+		}
+		for i, p := range got.Malformed {
+			path, part, _ := strings.Cut(c.malformed[i], ": ")
+			if p.Parameter != "change" || p.Path != path || !strings.Contains(p.Message, part) || strings.Contains(p.Message, "secret") {
+				t.Errorf("%s: %+v, want %s", c.what, p, c.malformed[i])
 			}
-			if !maps.Equal(got[0].Set, c.set) || !slices.Equal(got[0].Unset, c.unset) {
-				t.Errorf("set %.80v, unset %v", got[0].Set, got[0].Unset)
-			}
-			if (got[0].Malformed == "") != (c.malformed == "") || !strings.HasPrefix(got[0].Malformed, c.malformed) ||
-				strings.Contains(got[0].Malformed, "secret") {
-				t.Errorf("malformed %q, want %q", got[0].Malformed, c.malformed)
-			}
-			problem, bad := got[0].Problem()
-			if bad != (c.malformed != "") ||
-				bad && (problem.Parameter != "rack" || !strings.HasPrefix(problem.Message, "the change request 1 "+c.malformed)) {
-				t.Errorf("%v, %+v", bad, problem)
-			}
-		})
+		}
 	}
+}
+
+// version is a version of the parameter change that sets one parameter.
+func version(number int64, at time.Time, name, value string) Version {
+	return Version{Text: `{"set":{"` + name + `":"` + value + `"}}`, Number: number, Modified: at}
+}
+
+// The versions are taken once, in their order; those of a parameter that was made again are new.
+func TestVersionsAreTakenOnce(t *testing.T) {
+	var c Changes
+	first, second := version(1, noon, "a", "1"), version(2, noon, "a", "2")
+	for _, take := range []struct {
+		versions []Version
+		most     int
+		all      bool
+		list     int
+	}{
+		{[]Version{first}, 5, true, 1},
+		{[]Version{first}, 5, true, 1},
+		{[]Version{first, second, version(3, later, "a", "3"), version(4, later, "a", "4")}, 2, false, 3},
+		{[]Version{first, second, version(3, later, "a", "3"), version(4, later, "a", "4")}, 2, true, 4},
+		{[]Version{version(1, later.Add(time.Second), "a", "5")}, 2, true, 5},
+		{[]Version{second}, 2, true, 5}, // a replica that is behind
+	} {
+		if all := c.Take(take.versions, take.most); all != take.all || len(c.List) != take.list {
+			t.Fatalf("%+v: all %v, %+v", take, all, c.List)
+		}
+	}
+	for i, change := range c.List {
+		if want := string(rune('1' + i)); change.Set["a"] != want || change.State != ChangeRequested {
+			t.Errorf("%d: %+v", i, change)
+		}
+	}
+}
+
+// taken returns changes that were accepted, one after the other, over a tree.
+func taken(tree Tree, texts ...string) Changes {
+	var c Changes
+	for i, text := range texts {
+		c.Take([]Version{{Text: text, Number: int64(i + 1), Modified: noon.Add(time.Duration(i) * time.Second)}}, 1)
+		c.Accept(i, c.Overlay(tree, i, nil, noon), noon)
+	}
+	return c
 }
 
 func TestOverlay(t *testing.T) {
@@ -118,14 +119,10 @@ func TestOverlay(t *testing.T) {
 	}
 	before, err := json.Marshal(tree)
 	must(t, err)
-	changes := []ChangeRequest{
-		{ID: "1", Set: map[string]string{"a": "1", "e": "same", "new": "1"}, Unset: []string{"b"}},
-		{ID: "2", Set: map[string]string{"a": "2", "b": "2", "c": "2"}, Unset: []string{"gone"}},
-		{ID: "3", Malformed: "is wrong"},
-	}
-	got := Overlay(tree, changes)
+	c := taken(tree, `{"set":{"a":"1","e":"same","new":"1"},"unset":["b"]}`, `{"set":{"a":"2","b":"2","c":"2"},"unset":["gone"]}`)
+	got := c.Overlay(tree, 2, nil, noon)
 	want := Tree{
-		Values: map[string]string{"a": "2", "b": "2", "c": "2", "d": "old", "e": "same", "gone": "unset", "new": "1"}, Secure: []string{"c"},
+		Values: map[string]string{"a": "2", "b": "2", "c": "2", "d": "old", "e": "same", "new": "1"}, Secure: []string{"c"},
 		Versions: map[string]int64{"a": 7, "b": 3, "c": 2, "d": 3, "e": 4, "new": 1}, // as many more as there are writes to come
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -135,109 +132,195 @@ func TestOverlay(t *testing.T) {
 	if after, err := json.Marshal(tree); err != nil || string(after) != string(before) {
 		t.Errorf("the tree itself became %s", after)
 	}
-	if got := Overlay(Tree{}, changes[:1]); got.Values["new"] != "1" {
-		t.Errorf("over nothing: %+v", got)
-	}
 }
 
-// A write that is done is not applied again: if a user writes the parameter again while the rest is being written, the
-// user's value counts.
-func TestOverlayLeavesWhatIsWritten(t *testing.T) {
-	tree := Tree{Values: map[string]string{"a": "a user's later write", "b": "old", "c": "old"}}
-	change := ChangeRequest{Set: map[string]string{"c": "3", "a": "1"}, Unset: []string{"b"}}
-	for written, want := range []map[string]string{
-		{"a": "1", "b": "unset", "c": "3"},
-		{"a": "a user's later write", "b": "unset", "c": "3"},
-		{"a": "a user's later write", "b": "old", "c": "3"},
-		tree.Values,
-		tree.Values, // more than there are writes
-	} {
-		change.Written = written
-		if got := Overlay(tree, []ChangeRequest{change}); !maps.Equal(got.Values, want) {
-			t.Errorf("%d written: %v, want %v", written, got.Values, want)
-		}
+// at returns a tree with one parameter.
+func at(value string, version int64) Tree {
+	if version == 0 {
+		return Tree{Values: map[string]string{}, Versions: map[string]int64{}}
 	}
+	return Tree{Values: map[string]string{"a": value}, Versions: map[string]int64{"a": version}}
 }
 
-func TestTheStatesOfAChange(t *testing.T) {
-	type move = func(*Store) error
-	accept := func(s *Store) error { return s.Accept(t.Context(), "demo", "1") }
-	refuse := func(s *Store) error { return s.Refuse(t.Context(), "demo", "1") }
-	finish := func(s *Store) error { return s.Finish(t.Context(), "demo", "1") }
-	note := func(s *Store) error { return s.NoteWritten(t.Context(), "demo", "1", 2) }
+// What a write lays over its parameter, from its acceptance over version 5 to minutes after its end.
+func TestWhatAWriteLaysOverItsParameter(t *testing.T) {
+	accepted := func() Changes { return taken(at("old", 5), `{"set":{"a":"new"}}`) }
+	written := func() Changes {
+		c := accepted()
+		c.List[0].Writes[0].Done, c.List[0].Writes[0].Version = true, 6
+		return c
+	}
+	givenUp := func() Changes {
+		c := written()
+		c.GiveUp(0, noon)
+		return c
+	}
+	putBack := func() Changes {
+		c := givenUp()
+		c.List[0].Writes[0].PutBack, c.List[0].Writes[0].Version = true, 7
+		return c
+	}
+	ended := func(of func() Changes) Changes {
+		c := of()
+		c.End(0, noon)
+		return c
+	}
+	deleted := []Written{{Operation: "Delete", At: later, Name: "a"}}
 	for _, c := range []struct {
-		from, what string
-		move       move
-		to         string
+		what    string
+		changes Changes
+		read    Tree
+		deleted []Written
+		now     time.Time
+		want    string
+		version int64
 	}{
-		{"requested", "accept", accept, "accepted"}, {"accepted", "accept", accept, "accepted"},
-		{"requested", "refuse", refuse, "refused"}, {"accepted", "refuse", refuse, "refused"}, {"refused", "refuse", refuse, "refused"},
-		{"accepted", "finish", finish, "finished"}, {"finished", "finish", finish, "finished"},
-		{"accepted", "note", note, "accepted"},
-		// A change that has ended stays as it is, and a change that was not accepted cannot be finished.
-		{"refused", "accept", accept, ""}, {"finished", "accept", accept, ""}, {"finished", "refuse", refuse, ""},
-		{"refused", "finish", finish, ""}, {"requested", "finish", finish, ""},
-		{"requested", "note", note, ""}, {"finished", "note", note, ""},
+		{what: "not written yet", changes: accepted(), read: at("old", 5), want: "new", version: 6},
+		{what: "written", changes: written(), read: at("new", 6), want: "new", version: 6},
+		{what: "written, and read from a replica that is behind", changes: written(), read: at("old", 5), want: "new", version: 6},
+		{what: "written again by somebody else", changes: written(), read: at("theirs", 7), want: "theirs", version: 7},
+		{what: "written, and deleted since", changes: written(), read: at("", 0), deleted: deleted, version: 0},
+		{what: "given up", changes: givenUp(), read: at("new", 6), want: "old", version: 7},
+		{what: "given up, and behind", changes: givenUp(), read: at("old", 5), want: "old", version: 7},
+		{what: "given up, and written by somebody else", changes: givenUp(), read: at("theirs", 7), want: "theirs", version: 7},
+		{what: "put back", changes: putBack(), read: at("old", 7), want: "old", version: 7},
+		{what: "put back, and behind", changes: putBack(), read: at("new", 6), want: "old", version: 7},
+		{what: "ended, and behind", changes: ended(written), read: at("old", 5), want: "new", version: 6},
+		{what: "put back and ended, and behind", changes: ended(putBack), read: at("new", 6), want: "old", version: 7},
+		{what: "given up and not put back", changes: ended(givenUp), read: at("new", 6), want: "new", version: 6},
+		{what: "ended long ago", changes: ended(written), read: at("old", 5), now: noon.Add(4 * time.Minute), want: "old", version: 5},
 	} {
-		s, cloud := store()
-		request(cloud, "demo", "1", "now", wish)["state"] = text(c.from)
-		err := c.move(s)
-		item, to := cloud.Table.Items["change#demo change#1"], c.to
-		if to == "" {
-			to = c.from
+		if c.now.IsZero() {
+			c.now = later
 		}
-		if (err == nil) != (c.to != "") || awsfake.Text(item, "state") != to {
-			t.Errorf("%s a %s change: %v, and it is %s", c.what, c.from, err, awsfake.Text(item, "state"))
-		}
-		if over := c.to == "refused" || c.to == "finished"; over == (item["payload"] != nil) {
-			t.Errorf("%s a %s change: payload %q", c.what, c.from, awsfake.Text(item, "payload"))
-		}
-		// The item is how a repeated event is recognized.
-		if awsfake.Text(item, "ttl") != "1" || awsfake.Text(item, "at") != "now" {
-			t.Errorf("%s a %s change: %v", c.what, c.from, item)
-		}
-	}
-	for what, m := range map[string]move{"accept": accept, "refuse": refuse, "finish": finish, "note": note} {
-		s, cloud := store()
-		if err := m(s); err == nil || len(cloud.Table.Items) > 0 {
-			t.Errorf("%s no change: %v, and %v was made", what, err, cloud.Table.Items)
+		got := c.changes.Overlay(c.read, 1, c.deleted, c.now)
+		if got.Values["a"] != c.want || got.Versions["a"] != c.version {
+			t.Errorf("%s: %v %v, want %s %d", c.what, got.Values, got.Versions, c.want, c.version)
 		}
 	}
 }
 
-// A pass may be stopped at any call. The next one does the rest.
-func TestAChangeThatIsInterrupted(t *testing.T) {
-	life := func(s *Store) error {
-		changes, err := s.Changes(t.Context(), "demo")
-		if err != nil || len(changes) == 0 {
-			return err
+// A call may be stopped between a write and its record.
+func TestAWriteThatWasNotRecorded(t *testing.T) {
+	for _, c := range []struct {
+		read   Tree
+		done   bool
+		edited bool
+	}{
+		{read: at("old", 5)},
+		{read: at("new", 6), done: true},
+		{read: at("theirs", 6), edited: true},
+		{read: at("new", 7), edited: true},
+		{read: at("old", 4)}, // a replica that is behind
+	} {
+		changes := taken(at("old", 5), `{"set":{"a":"new"}}`)
+		changes.Recognize(c.read)
+		if w := changes.List[0].Writes[0]; w.Done != c.done || w.Done && w.Version != 6 || len(changes.List[0].Edited(c.read)) > 0 != c.edited {
+			t.Errorf("%v: %+v, edited %v", c.read, w, changes.List[0].Edited(c.read))
 		}
-		if err := s.Accept(t.Context(), "demo", "1"); err != nil {
-			return err
-		}
-		for n := changes[0].Written; n < len(changes[0].Writes()); n++ {
-			if err := s.NoteWritten(t.Context(), "demo", "1", n+1); err != nil {
-				return err
-			}
-		}
-		return s.Finish(t.Context(), "demo", "1")
 	}
-	for n := 1; n <= 6; n++ {
-		s, cloud := store()
-		request(cloud, "demo", "1", "now", wish)
-		cloud.FailAt(n, awsfake.Throttling)
-		if err := life(s); !errors.Is(err, awsfake.Throttling) || !strings.HasPrefix(err.Error(), "rack demo: ") {
-			t.Errorf("call %d failed: %v", n, err)
+}
+
+// The status tells of the last change only, and of a change that is given up what is left of it.
+func TestWhatBecameOfTheLastChange(t *testing.T) {
+	tree := at("old", 5)
+	c := taken(tree, `{"set":{"a":"1"},"note":"first"}`, `{"set":{"b":"1"},"note":"second"}`)
+	problem := params.Problem{Parameter: "a", Message: "no"}
+	wants := func(what string, want ChangeStatus) {
+		t.Helper()
+		if !reflect.DeepEqual(*c.Last, want) {
+			t.Errorf("%s: %+v, want %+v", what, *c.Last, want)
 		}
-		if err := life(s); err != nil {
-			t.Errorf("after call %d failed: %v", n, err)
+	}
+	c.GiveUp(0, noon, problem)
+	wants("the first one is given up", ChangeStatus{Version: 2, Outcome: ChangeWriting, Note: "second"})
+	if c.List[1].State != ChangeRequested || len(c.List[1].Writes) > 0 {
+		t.Errorf("what was accepted on top of it is %+v", c.List[1])
+	}
+	c.Accept(1, tree, noon)
+	c.GiveUp(1, noon, problem)
+	c.End(1, noon, problem)
+	wants("the second one too", ChangeStatus{Version: 2, Outcome: ChangeIsGivenUp, Problems: []params.Problem{problem, problem}, Note: "second"})
+	c.Take([]Version{version(3, noon.Add(time.Minute), "a", "3")}, 1)
+	c.Refuse(2, []params.Problem{problem})
+	wants("a third one is refused", ChangeStatus{Version: 3, Outcome: ChangeRefused, Problems: []params.Problem{problem}})
+	if len(c.List) != 2 || !c.Writing() {
+		t.Errorf("%+v", c.List)
+	}
+}
+
+// Of two passes that have read the same record, only one can save it.
+func TestChangesAreSavedByOne(t *testing.T) {
+	s, cloud := store()
+	mine, err := s.Changes(t.Context(), "demo")
+	must(t, err)
+	theirs, err := s.Changes(t.Context(), "demo")
+	must(t, err)
+	mine.Take([]Version{version(1, noon, "a", "1")}, 1)
+	must(t, s.SaveChanges(t.Context(), "demo", &mine, noon))
+	must(t, s.SaveChanges(t.Context(), "demo", &mine, noon))
+	if err := s.SaveChanges(t.Context(), "demo", &theirs, noon); !errors.Is(err, ErrLeaseLost) {
+		t.Errorf("an older record replaces a newer one: %v", err)
+	}
+	mine.Accept(0, at("old", 5), noon)
+	mine.End(0, noon)
+	must(t, s.SaveChanges(t.Context(), "demo", &mine, noon.Add(keepEnded)))
+	read, err := s.Changes(t.Context(), "demo")
+	must(t, err)
+	if !reflect.DeepEqual(read, mine) {
+		t.Errorf("%+v, want %+v", read, mine)
+	}
+	must(t, s.SaveChanges(t.Context(), "demo", &mine, noon.Add(keepEnded+time.Second)))
+	if read, err = s.Changes(t.Context(), "demo"); err != nil || len(read.List) > 0 || read.Version != 1 || read.Last.Outcome != ChangeWritten {
+		t.Errorf("%+v, %v", read, err)
+	}
+	cloud.FailAt(1, awsfake.Throttling)
+	_, err = s.Changes(t.Context(), "demo")
+	keepsCause(t, err, "rack demo: ")
+	must(t, s.ForgetChanges(t.Context(), "demo"))
+	if len(cloud.Table.Items) > 0 {
+		t.Errorf("left: %v", cloud.Table.Items)
+	}
+}
+
+// The history is read only if versions were skipped, and may be behind.
+func TestReadingTheParameterChange(t *testing.T) {
+	_, cloud := store()
+	const name = "/sawhorse/racks/demo/change"
+	var c Changes
+	read := func() (versions []Version, history bool) {
+		t.Helper()
+		cloud.Forget()
+		versions, exists, err := c.ReadChange(t.Context(), cloud.SSM, name)
+		if must(t, err); exists != (cloud.SSM.Values[name] != "") {
+			t.Errorf("exists: %v", exists)
 		}
-		item := cloud.Table.Items["change#demo change#1"]
-		if got := awsfake.Text(item, "state"); got != "finished" {
-			t.Errorf("after call %d failed: %s", n, got)
+		c.Take(versions, 10)
+		return versions, slices.ContainsFunc(cloud.Made(), func(call string) bool { return strings.HasPrefix(call, "SSM.GetParameterHistory") })
+	}
+	write := func() {
+		cloud.Pass(time.Second)
+		cloud.SSM.Write(name, `{}`)
+	}
+	for _, step := range []struct {
+		do      func()
+		count   int
+		history bool
+	}{
+		{func() {}, 0, false},
+		{write, 1, false},
+		{func() {}, 0, false},
+		{write, 1, false},
+		{func() { write(); write() }, 4, true},
+		{func() { delete(cloud.SSM.Values, name) }, 0, false},
+		{write, 1, false},
+	} {
+		step.do()
+		if versions, history := read(); len(versions) != step.count || history != step.history {
+			t.Errorf("%d versions, history %v; want %d, %v", len(versions), history, step.count, step.history)
 		}
-		if changes, err := s.Changes(t.Context(), "demo"); err != nil || len(changes) > 0 {
-			t.Errorf("after call %d failed: %v, %v", n, changes, err)
-		}
+	}
+	if len(c.List) != 5 {
+		t.Errorf("taken: %+v", c.List)
 	}
 }

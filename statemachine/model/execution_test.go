@@ -90,8 +90,6 @@ func (m *moves) start(w *world, input, row uint8) {
 	switch flags := m.flags(input); {
 	case flags.noRack:
 		t.to("Known", "Ignored")
-	case flags.change:
-		t.to("Known", "RecordChange")
 	case flags.dryRun:
 		t.to("Known", "Validate")
 	default:
@@ -134,9 +132,6 @@ func (m *moves) task(i int8, name string) {
 func (t *turn) effect(name string) {
 	l, e := &t.world.lease, t.e()
 	switch name {
-	case "RecordChange":
-		t.world.wanted |= 1 << e.input // the second time the condition fails, and the execution continues too
-		t.to("Request")
 	case "Request":
 		before := l.requested
 		if t.Request.do(l, t.caller()); e.input < maxEvents && l.requested > before {

@@ -84,9 +84,9 @@ func (t *turn) read() { t.note() }
 
 // staleReads adds reads from replicas that lack one of the writes.
 func (m *moves) staleReads(i int8) {
-	for k, kind := range m.kinds {
+	for k := range m.kinds {
 		bit := uint8(1) << k
-		if m.readsFirst || kind.change || m.from.wanted&bit == 0 {
+		if m.readsFirst || m.from.wanted&bit == 0 {
 			continue
 		}
 		m.fault(i, "Validate reads a tree from before a write", func(f *faults) *uint8 { return &f.staleReads }, func(t *turn) {

@@ -7,17 +7,16 @@ import (
 
 // Kinds of events.
 var (
-	write  = kind{}
-	full   = kind{full: true}
-	force  = kind{force: true}
-	change = kind{change: true}
+	write = kind{}
+	full  = kind{full: true}
+	force = kind{force: true}
 )
 
 // scenes are what is explored. Together they cover every fault, and many faults in pairs.
 var scenes = map[string]scene{
 	"three events":         {kinds: []kind{write, full, force}},
 	"stopped":              {kinds: []kind{write, force}, faults: faults{aborts: 1, noticeRepeats: 1}},
-	"stopped, and resync":  {kinds: []kind{write, change}, faults: faults{aborts: 1, resyncStops: 1}},
+	"stopped, and resync":  {kinds: []kind{write, force}, faults: faults{aborts: 1, resyncStops: 1}},
 	"stopped twice":        {kinds: []kind{force}, faults: faults{aborts: 2, noticeRepeats: 1, repeats: 1}},
 	"stopped in silence":   {kinds: []kind{write, full}, faults: faults{aborts: 1, noticeDrops: 1}},
 	"a clock jumps":        {kinds: []kind{write, force}, faults: faults{jumps: 1}},
@@ -28,10 +27,10 @@ var scenes = map[string]scene{
 	"steps fail":           {kinds: []kind{write, force}, faults: faults{stepFailures: 2}},
 	"fails and is stopped": {kinds: []kind{write, write}, faults: faults{stepFailures: 1, aborts: 1}},
 	"answers are lost":     {kinds: []kind{write, force}, faults: faults{lostAnswers: 2, handOvers: 1}},
-	"AWS fails":            {kinds: []kind{change, full}, faults: faults{errors: 2, handOvers: 1}},
+	"AWS fails":            {kinds: []kind{write, full}, faults: faults{errors: 2, handOvers: 1}},
 	"handed over":          {kinds: []kind{write, full, write}, faults: faults{handOvers: 1}},
 	"handed over, stopped": {kinds: []kind{write, full}, faults: faults{handOvers: 1, aborts: 1}},
-	"events misbehave":     {kinds: []kind{force, change}, faults: faults{drops: 1, repeats: 1}},
+	"events misbehave":     {kinds: []kind{force, write}, faults: faults{drops: 1, repeats: 1}},
 	"a replica lags":       {kinds: []kind{write, write, full}, faults: faults{staleReads: 2}},
 	"lags and is stopped":  {kinds: []kind{write, write}, faults: faults{staleReads: 1, aborts: 1}},
 	"dry runs and noise":   {kinds: []kind{write, {dryRun: true}, {noRack: true}}, faults: faults{stepFailures: 1, aborts: 1}},

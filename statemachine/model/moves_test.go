@@ -7,8 +7,7 @@ type place uint8
 
 // states are the states that an execution can stop in. It passes through all other states immediately.
 var states = []string{
-	"", "Intake", "RecordChange", "Request", "Acquire", "Debounce", "Renew", "Validate", "WaitForParameters", "RunStep",
-	"WaitForStep", "Report",
+	"", "Intake", "Request", "Acquire", "Debounce", "Renew", "Validate", "WaitForParameters", "RunStep", "WaitForStep", "Report",
 	"ReportFailure", "Release", "Erase", "Enough", "HandOver", "StartSuccessor", "Ended",
 }
 
@@ -25,7 +24,7 @@ var placeOf = func() map[string]place {
 var final = map[string]bool{"Ignored": true, "Coalesced": true, "Done": true, "HandedOver": true, "Lost": true}
 
 // kind is what an event requests.
-type kind struct{ full, force, change, dryRun, noRack bool }
+type kind struct{ full, force, dryRun, noRack bool }
 
 // scene is a bounded model.
 type scene struct {

@@ -98,9 +98,9 @@ var mutations = []struct {
 		}
 	}, "something is left undone that nobody but the schedule will do"},
 	{"Validate reads before it notes", "three events", func(p *protocol) { p.readsFirst, p.trustsReads = true, true },
-		"a write or a change request is lost"},
+		"a write is lost"},
 	{"Validate goes on with what a replica that lags has said", "a replica lags", func(p *protocol) { p.trustsReads = true },
-		"a write or a change request is lost"},
+		"a write is lost"},
 	{"a step that waits does not look for requests", "three events", func(p *protocol) { p.ignoresRequests = true },
 		"a write during a wait is not taken up at the next poll"},
 	{"a refused hand-over ends", "answers are lost", func(p *protocol) { p.endsRefusedHandOver = true },

@@ -14,7 +14,7 @@ func (t *turn) nothingIsLost(served int8) {
 		bit := uint8(1) << k
 		switch flags := t.kinds[k]; {
 		case t.world.wanted&bit != 0 && e.seen&bit == 0:
-			t.broken = "a write or a change request is lost"
+			t.broken = "a write is lost"
 		case flags.full && !e.full:
 			t.broken = "the flag full is lost"
 		case flags.force && !e.force:

@@ -21,7 +21,7 @@ type world struct {
 	events     [maxEvents]event
 	left       faults
 
-	// wanted has a bit for each event whose write is in Parameter Store, or whose change request is in the table.
+	// wanted has a bit for each event whose write is in Parameter Store.
 	// applied has the bits of the last plan that a step has applied.
 	wanted, applied uint8
 	// failed means that the rack's status is Failed.

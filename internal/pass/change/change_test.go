@@ -10,11 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -27,6 +24,8 @@ type scene struct {
 	*testing.T
 	cloud *awsfake.Cloud
 	step  *Step
+	// versions is how many changes were written.
+	versions int64
 }
 
 const folder = "/sawhorse/racks/demo/params/"
@@ -34,27 +33,48 @@ const folder = "/sawhorse/racks/demo/params/"
 func begin(t *testing.T, written map[string]string) *scene {
 	cloud := awsfake.New()
 	for name, value := range written {
-		cloud.SSM.Values[folder+name] = value
+		cloud.SSM.Write(folder+name, value)
 	}
+	cloud.Pass(time.Hour)
 	store := &store.Store{DB: cloud.Table, Name: "sawhorse"}
 	return &scene{T: t, cloud: cloud, step: &Step{SSM: cloud.SSM, Store: store, Paths: ownership.Paths{Prefix: "/sawhorse"}, Now: cloud.Now}}
 }
 
-// change adds a change request in a state. Later ids are later changes.
-func (s *scene) change(state store.ChangeState, id string, set map[string]string, unset ...string) *scene {
+// change takes and accepts a change, as the function validate does.
+func (s *scene) change(set map[string]string, unset ...string) *scene {
 	s.Helper()
-	payload, err := json.Marshal(events.ParametersChangeRequested{Rack: "demo", Set: set, Unset: unset})
+	text, err := json.Marshal(map[string]any{"set": set, "unset": append([]string{}, unset...)})
+	s.must(err)
+	if set == nil {
+		text = fmt.Appendf(nil, `{"unset":["%s"]}`, strings.Join(unset, `","`))
+	}
+	changes := s.changes()
+	tree, err := store.ReadTree(s.Context(), s.cloud.SSM, strings.TrimSuffix(folder, "/"))
+	s.must(err)
+	s.versions++
+	changes.Take([]store.Version{{Text: string(text), Number: s.versions, Modified: s.cloud.Now().Add(time.Duration(s.versions))}}, 1)
+	i := len(changes.List) - 1
+	if bad := changes.List[i].Malformed; len(bad) > 0 {
+		s.Fatal(bad)
+	}
+	changes.Accept(i, changes.Overlay(tree, i, nil, s.cloud.Now()), s.cloud.Now())
+	s.must(s.step.Store.SaveChanges(s.Context(), "demo", &changes, s.cloud.Now()))
+	s.cloud.Forget()
+	return s
+}
+
+func (s *scene) must(err error) {
+	s.Helper()
 	if err != nil {
 		s.Fatal(err)
 	}
-	item := awsfake.Item{}
-	for name, value := range map[string]string{
-		"pk": "change#demo", "sk": "change#" + id, "state": string(state), "at": id, "payload": string(payload),
-	} {
-		item[name] = &types.AttributeValueMemberS{Value: value}
-	}
-	s.cloud.Table.Items["change#demo change#"+id] = item
-	return s
+}
+
+func (s *scene) changes() store.Changes {
+	s.Helper()
+	changes, err := s.step.Store.Changes(s.Context(), "demo")
+	s.must(err)
+	return changes
 }
 
 func (s *scene) run() (outcome.Progress, error) {
@@ -66,26 +86,24 @@ func (s *scene) call() outcome.Progress {
 	s.Helper()
 	s.cloud.Forget()
 	progress, err := s.run()
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.must(err)
 	return progress
 }
 
 // wrote checks that the last call wrote and reported these parameters, in this order.
 func (s *scene) wrote(progress outcome.Progress, want ...string) {
 	s.Helper()
-	var put, told []string
+	var put, reported []string
 	for _, call := range s.cloud.Made() {
 		if name, ok := strings.CutPrefix(call, "SSM.PutParameter "+folder); ok {
 			put = append(put, name)
 		}
 	}
 	for _, c := range progress.Changes {
-		told = append(told, strings.TrimPrefix(c.Subject, "parameter ")+" "+c.Action)
+		reported = append(reported, strings.TrimPrefix(c.Subject, "parameter ")+" "+c.Action)
 	}
-	if !slices.Equal(told, want) {
-		s.Errorf("told %q, want %q", told, want)
+	if !slices.Equal(reported, want) {
+		s.Errorf("reported %q, want %q", reported, want)
 	}
 	for i := range want {
 		want[i], _, _ = strings.Cut(want[i], " ")
@@ -106,33 +124,29 @@ func (s *scene) holds(want map[string]string) {
 	}
 }
 
-func (s *scene) state(id string) string {
-	return awsfake.Text(s.cloud.Table.Items["change#demo change#"+id], "state")
+// states returns the states of the changes.
+func (s *scene) states() string {
+	s.Helper()
+	var all []string
+	for _, c := range s.changes().List {
+		all = append(all, string(c.State))
+	}
+	return strings.Join(all, ", ")
 }
 
-func TestWritesAtTheStoresPace(t *testing.T) {
-	set := map[string]string{}
-	for i := range 7 {
-		set[fmt.Sprint("p", i)] = fmt.Sprint("value", i)
+func TestWritesThreeAtATime(t *testing.T) {
+	s := begin(t, nil).change(map[string]string{"a": "1", "b": "2", "c": "3", "d": "4"}, "e")
+	progress := s.call()
+	s.wrote(progress, "a written", "b written", "c written")
+	if progress.Wait != time.Second || s.states() != "accepted" {
+		t.Errorf("%+v, %s", progress, s.states())
 	}
-	s := begin(t, nil).change(store.ChangeAccepted, "1", set)
-	for _, want := range [][]string{
-		{"p0 written", "p1 written", "p2 written"}, {"p3 written", "p4 written", "p5 written"}, {"p6 written"},
-	} {
-		progress := s.call()
-		last := len(want) == 1
-		if wait := progress.Wait; (wait == 0) != last || wait != 0 && wait != time.Second {
-			t.Errorf("after %v: wait %v", want, wait)
-		}
-		if text := fmt.Sprint(progress); strings.Contains(text, "value") {
-			t.Errorf("a value would be in the log: %s", text)
-		}
-		s.wrote(progress, want...)
-		if finished := s.state("1") == "finished"; finished != last {
-			t.Errorf("after %v: the change is %s", want, s.state("1"))
-		}
+	progress = s.call()
+	s.wrote(progress, "d written")
+	if progress.Wait > 0 || s.states() != "ended" || s.changes().Last.Outcome != store.ChangeWritten {
+		t.Errorf("%+v, %s", progress, s.states())
 	}
-	s.holds(set)
+	s.holds(map[string]string{"a": "1", "b": "2", "c": "3", "d": "4"}) // e has its default already
 	if progress := s.call(); progress.Wait > 0 || len(s.cloud.Writes()) > 0 {
 		t.Errorf("a second run: %+v, %v", progress, s.cloud.Writes())
 	}
@@ -140,186 +154,237 @@ func TestWritesAtTheStoresPace(t *testing.T) {
 
 func TestWritesOnlyWhatIsMissing(t *testing.T) {
 	s := begin(t, map[string]string{"same": "1", "other": "1", "mine": "1", "reset": "1", "default": "unset"})
-	s.change(store.ChangeAccepted, "1", map[string]string{"same": "1", "other": "2", "new": "3", "empty": ""}, "reset", "default", "absent")
-	progress := s.call()
-	s.wrote(progress, "new written", "other written", "reset unset")
+	s.change(map[string]string{"same": "1", "other": "2", "new": "3", "empty": ""}, "reset", "default", "absent")
+	s.wrote(s.call(), "new written", "other written", "reset unset")
 	s.holds(map[string]string{"same": "1", "other": "2", "mine": "1", "new": "3", "reset": "unset", "default": "unset"})
-	if s.state("1") != "finished" || progress.Wait > 0 {
-		t.Errorf("%s, %+v", s.state("1"), progress)
-	}
-
-	s = begin(t, map[string]string{"same": "1"}).change(store.ChangeAccepted, "1",
-		map[string]string{"same": "1"}).change(store.ChangeAccepted, "2", nil)
+	s = begin(t, map[string]string{"same": "1"}).change(map[string]string{"same": "1"}).change(nil)
 	s.wrote(s.call())
-	if s.state("1") != "finished" || s.state("2") != "finished" {
-		t.Errorf("changes that change nothing are %s and %s", s.state("1"), s.state("2"))
+	if s.states() != "ended, ended" {
+		t.Errorf("changes that change nothing are %s", s.states())
 	}
 }
 
 // Like Parameter Store, the fake refuses another type, and a large value in the standard tier.
 func TestTypesAndTiers(t *testing.T) {
 	large := strings.Repeat("x", 5000)
-	s := begin(t, map[string]string{"list": "a,b", "secret": "sealed", "text": "1"})
-	s.cloud.SSM.Lists[folder+"list"], s.cloud.SSM.Secure[folder+"secret"] = true, true
-	s.change(store.ChangeAccepted, "1", map[string]string{"list": "c,d", "secret": "plain", "text": large, "new": large})
+	s := begin(t, map[string]string{"list": "a,b", "text": "1"})
+	s.cloud.SSM.Lists[folder+"list"] = true
+	s.change(map[string]string{"list": "c,d", "text": large, "new": large})
 	s.wrote(s.call(), "list written", "new written", "text written")
-	s.holds(map[string]string{"list": "c,d", "secret": "sealed", "text": large, "new": large})
-	if s.state("1") != "finished" || s.cloud.SSM.Lists[folder+"new"] {
-		t.Errorf("%s, lists %v", s.state("1"), s.cloud.SSM.Lists)
+	if s.states() != "ended" || s.cloud.SSM.Lists[folder+"new"] {
+		t.Errorf("%s, lists %v", s.states(), s.cloud.SSM.Lists)
 	}
 }
 
 func TestChangesFollowEachOther(t *testing.T) {
 	s := begin(t, map[string]string{"a": "0"})
-	s.change(store.ChangeAccepted, "2", map[string]string{"a": "2", "b": "2"}).change(store.ChangeAccepted, "1",
-		map[string]string{"a": "1", "c": "1"})
-	s.change(store.ChangeRequested, "3", map[string]string{"a": "3"})
+	s.change(map[string]string{"a": "1", "c": "1"}).change(map[string]string{"a": "2", "b": "2"})
 	progress := s.call()
 	s.wrote(progress, "a written", "c written", "a written")
-	if s.state("1") != "finished" || s.state("2") != "accepted" || progress.Wait != time.Second {
-		t.Errorf("%s, %s, %+v", s.state("1"), s.state("2"), progress)
+	if s.states() != "ended, accepted" || progress.Wait != time.Second {
+		t.Errorf("%s, %+v", s.states(), progress)
 	}
 	s.wrote(s.call(), "b written")
 	s.holds(map[string]string{"a": "2", "b": "2", "c": "1"})
-	if s.state("2") != "finished" || s.state("3") != "requested" {
-		t.Errorf("%s, %s", s.state("2"), s.state("3"))
-	}
 }
 
-// The second change undoes the first one in the same call.
+// The second change undoes the first one in the same call, or seconds after it, while Parameter Store still shows the state before.
 func TestAChangeThatTakesAnotherBack(t *testing.T) {
 	s := begin(t, map[string]string{"a": "0"})
-	s.change(store.ChangeAccepted, "1", map[string]string{"a": "1", "new": "1"}).change(store.ChangeAccepted, "2",
-		map[string]string{"a": "0"})
+	s.change(map[string]string{"a": "1", "new": "1"}).change(map[string]string{"a": "0"})
 	s.wrote(s.call(), "a written", "new written", "a written")
 	s.holds(map[string]string{"a": "0", "new": "1"})
+
+	s = begin(t, map[string]string{"a": "0"})
+	s.cloud.Lag.Parameters = 40 * time.Second
+	s.change(map[string]string{"a": "1", "new": "1"})
+	s.wrote(s.call(), "a written", "new written")
+	s.cloud.Pass(time.Second)
+	s.change(map[string]string{"a": "0"}, "new")
+	s.wrote(s.call(), "a written", "new unset")
+	s.holds(map[string]string{"a": "0", "new": "unset"})
 }
 
 // A user's write to a parameter that the change has already written is later, so it wins.
 func TestALaterWriteIsNotWrittenOver(t *testing.T) {
-	s := begin(t, nil).change(store.ChangeAccepted, "1", map[string]string{"a": "1", "b": "1", "c": "1", "d": "1"})
+	s := begin(t, nil).change(map[string]string{"a": "1", "b": "1", "c": "1", "d": "1"})
 	s.call()
-	s.cloud.SSM.Values[folder+"a"] = "a user's"
+	s.cloud.SSM.Write(folder+"a", "a user's")
 	s.wrote(s.call(), "d written")
 	s.holds(map[string]string{"a": "a user's", "b": "1", "c": "1", "d": "1"})
 }
 
 // A pass without a change to write makes one read.
 func TestNothingToWrite(t *testing.T) {
-	s := begin(t, nil).change(store.ChangeFinished, "1", map[string]string{"a": "1"}).change(store.ChangeRequested, "2",
-		map[string]string{"a": "2"})
+	s := begin(t, nil)
 	s.call()
-	if got := s.cloud.Made(); !slices.Equal(got, []string{"DynamoDB.Query change#demo change#"}) {
+	if got := s.cloud.Made(); !slices.Equal(got, []string{"DynamoDB.GetItem change#demo changes"}) {
 		t.Errorf("calls %v", got)
 	}
 }
 
+// Stopped at any call, the step comes to the same end.
 func TestInterrupted(t *testing.T) {
-	awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
+	want := map[string]string{"a": "2", "b": "unset", "c": "1", "d": "1", "e": "1"}
+	for n := 1; ; n++ {
 		s := begin(t, map[string]string{"a": "0", "b": "0"})
-		s.change(store.ChangeAccepted, "1", map[string]string{"a": "1", "c": "1", "d": "1", "e": "1"}, "b")
-		s.change(store.ChangeAccepted, "2", map[string]string{"a": "2"})
-		return s.cloud, func() (bool, error) {
+		s.change(map[string]string{"a": "1", "c": "1", "d": "1", "e": "1"}, "b").change(map[string]string{"a": "2"})
+		stopped := errors.New("stopped")
+		s.cloud.FailAt(n, stopped)
+		for wait := time.Second; wait > 0; {
 			progress, err := s.run()
-			return progress.Wait == 0, err
+			if wait = progress.Wait; err != nil {
+				wait = time.Second
+				if !errors.Is(err, stopped) {
+					t.Fatalf("call %d: %v", n, err)
+				}
+			}
 		}
-	}, func(cloud *awsfake.Cloud) any {
-		delete(cloud.Table.Items, "rack#demo written#change") // has times
-		return []any{cloud.SSM.Values, cloud.Table.Items}
-	})
-}
-
-// refuses makes writes of one parameter fail, whose pattern is valid in Java and not in Go.
-func (s *scene) refuses(name string, err error) {
-	s.cloud.SSM.Patterns[folder+name] = "(?=2)"
-	s.cloud.Before = func(call string) error {
-		if call == "SSM.PutParameter "+folder+name {
-			return err
+		failed := s.cloud.Failed()
+		s.cloud.Forget()
+		s.holds(want)
+		if s.states() != "ended, ended" {
+			t.Errorf("call %d: %s", n, s.states())
 		}
-		return nil
+		if !failed {
+			return
+		}
 	}
 }
 
-// rejected runs the step until it rejects the change, and returns the message.
-func (s *scene) rejected(id, parameter string) string {
+// gaveUp runs the step until it gives a change up, and returns the message.
+func (s *scene) gaveUp(version int64, parameter string) string {
 	s.Helper()
 	_, err := s.run()
 	var rejected *outcome.Rejected
-	if !errors.As(err, &rejected) || rejected.Change != id || len(rejected.Problems) != 1 || rejected.Problems[0].Parameter != parameter {
+	if !errors.As(err, &rejected) || rejected.Change != version || len(rejected.Problems) != 1 || rejected.Problems[0].Parameter != parameter {
 		s.Fatalf("%v (%+v)", err, rejected)
 	}
 	if strings.Contains(err.Error(), "private") {
 		s.Errorf("a value would be in the log: %v", err)
 	}
-	if s.state(id) != "refused" {
-		s.Errorf("the change is %s, and would be written again", s.state(id))
+	// The plan was made for the change, so another iteration is requested.
+	if got := awsfake.Text(s.cloud.Table.Items["rack#demo lease"], "requested"); got == "" {
+		s.Errorf("%s requests", got)
+	}
+	if last := s.changes().Last; last.Version == version && (last.Outcome != store.ChangeIsGivenUp || len(last.Problems) != 1) {
+		s.Errorf("%+v", last)
 	}
 	return rejected.Problems[0].Message
 }
 
-// Patterns are checked before the first write, so a bad change leaves every parameter as it was.
-func TestABrokenPatternEndsTheChangeBeforeItsFirstWrite(t *testing.T) {
-	written := map[string]string{"a": "0", "b": "0", "same": "private"}
-	s := begin(t, written)
-	s.cloud.SSM.Patterns[folder+"b"] = "^[0-9]+$"
-	s.cloud.SSM.Patterns[folder+"same"] = "^never$" // older than the pattern: not written, so not refused
-	s.change(store.ChangeAccepted, "1", map[string]string{"a": "1", "b": "private", "same": "private"}).change(store.ChangeAccepted, "2",
-		map[string]string{"a": "2"})
-	if got := s.rejected("1", "b"); !strings.Contains(got, "^[0-9]+$") || !strings.Contains(got, "change request 1") ||
-		!strings.Contains(got, "nothing of that was written") {
+// What Parameter Store will never take ends the change at once. What was written is put back as it was.
+func TestWhatTheStoreNeverTakesEndsTheChange(t *testing.T) {
+	s := begin(t, map[string]string{"a": "0", "c": "0"})
+	s.cloud.SSM.Patterns[folder+"c"] = "^[0-9]+$"
+	s.change(map[string]string{"a": "1", "b": "1", "c": "private"}).change(map[string]string{"a": "2"})
+	if got := s.gaveUp(1, "c"); !strings.Contains(got, "ParameterPatternMismatchException") {
 		t.Errorf("%s", got)
 	}
-	s.holds(written)
-	// The plan was made for the change, so another iteration is requested for the remaining work.
-	if got := awsfake.Text(s.cloud.Table.Items["rack#demo lease"], "requested"); got != "1" {
-		t.Errorf("%s requests", got)
+	if s.states() != "given up, requested" {
+		t.Error(s.states())
+	}
+	s.wrote(s.call(), "a written", "b unset")
+	s.holds(map[string]string{"a": "0", "b": "unset", "c": "0"})
+	if s.states() != "ended, requested" {
+		t.Error(s.states())
+	}
+}
+
+// A right that is missing may be there in a minute. The change is tried ten times, and other steps go on meanwhile.
+func TestAWriteThatIsDenied(t *testing.T) {
+	s := begin(t, map[string]string{"a": "0", "b": "0"}).change(map[string]string{"a": "1", "b": "1"})
+	denied := func(call string) error {
+		if call == "SSM.PutParameter "+folder+"b" {
+			return &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "private"}
+		}
+		return nil
+	}
+	s.cloud.Before = denied
+	began := s.cloud.Now()
+	progress := s.call()
+	requested := awsfake.Text(s.cloud.Table.Items["rack#demo lease"], "requested")
+	if progress.Wait > 0 || requested != "1" || !s.changes().Failing() {
+		t.Errorf("the first failure: %+v, %s requests, %+v", progress, requested, s.changes())
+	}
+	for s.changes().List[0].Attempts < mostAttempts-1 {
+		s.cloud.Pass(s.changes().List[0].Next.Sub(s.cloud.Now()))
+		if wait := s.call().Wait; wait <= 0 {
+			t.Fatalf("%+v", s.changes())
+		}
+	}
+	s.cloud.Pass(s.changes().List[0].Next.Sub(s.cloud.Now()))
+	if got := s.gaveUp(1, "b"); !strings.Contains(got, "AccessDeniedException") {
+		t.Errorf("%s", got)
+	}
+	if took := s.cloud.Now().Sub(began); took < 5*time.Minute || took > longest {
+		t.Errorf("given up after %s", took)
 	}
 	s.wrote(s.call(), "a written")
-	s.holds(map[string]string{"a": "2", "b": "0", "same": "private"})
-}
+	s.holds(map[string]string{"a": "0", "b": "0"})
 
-func TestWhatTheStoreNeverTakesEndsTheChange(t *testing.T) {
-	for _, err := range []error{
-		&ssmtypes.ParameterPatternMismatchException{Message: new("private")},
-		&smithy.GenericAPIError{Code: "ValidationException", Message: "private"},
-	} {
-		s := begin(t, map[string]string{"c": "2"}).change(store.ChangeAccepted, "1",
-			map[string]string{"a": "1", "b": "1", "c": "private", "d": "1"})
-		s.refuses("c", err)
-		if got := s.rejected("1", "c"); !strings.Contains(got, "made to a, b") {
-			t.Errorf("%s", got)
-		}
-		if progress := s.call(); progress.Wait > 0 || len(s.cloud.Writes()) > 0 {
-			t.Errorf("it goes on: %+v, %v", progress, s.cloud.Writes())
-		}
-		s.holds(map[string]string{"a": "1", "b": "1", "c": "2"})
-	}
-	s := begin(t, map[string]string{"a": "2"}).change(store.ChangeAccepted, "1", map[string]string{"a": "private"})
-	s.refuses("a", &smithy.GenericAPIError{Code: "AccessDeniedException"})
-	if _, err := s.run(); err == nil || errors.As(err, new(*outcome.Rejected)) || s.state("1") != "accepted" {
-		t.Errorf("a right that is missing: %v, and the change is %s", err, s.state("1"))
+	t.Log("the right comes back")
+	s = begin(t, map[string]string{"b": "0"}).change(map[string]string{"b": "1"})
+	s.cloud.Before = denied
+	s.call()
+	s.cloud.Before = nil
+	s.cloud.Pass(delay(1))
+	s.wrote(s.call(), "b written")
+	if s.states() != "ended" {
+		t.Error(s.states())
 	}
 }
 
-// If any call on the way to a rejection fails, the next run rejects.
-func TestARefusalThatIsInterrupted(t *testing.T) {
-	for n := 1; n <= 5; n++ { // read changes, tree and patterns, request an iteration, write the state
-		s := begin(t, map[string]string{"a": "0", "b": "0"}).change(store.ChangeAccepted, "1", map[string]string{"a": "1", "b": "private"})
-		s.cloud.SSM.Patterns[folder+"b"] = "^[0-9]+$"
-		s.cloud.FailAt(n, awsfake.Throttling)
-		if _, err := s.run(); !errors.Is(err, awsfake.Throttling) {
-			t.Errorf("call %d failed: %v", n, err)
-		}
-		s.rejected("1", "b")
-		s.holds(map[string]string{"a": "0", "b": "0"})
+// Throttling is no failed attempt, but has an end too.
+func TestAWriteThatIsThrottled(t *testing.T) {
+	s := begin(t, nil).change(map[string]string{"a": "1"})
+	s.cloud.Fail("SSM.PutParameter", awsfake.Throttling)
+	for began := s.cloud.Now(); s.cloud.Now().Sub(began) < longest; s.cloud.Pass(30 * time.Second) {
+		s.call()
+	}
+	if attempts := s.changes().List[0].Attempts; attempts != 0 {
+		t.Errorf("%d attempts", attempts)
+	}
+	s.cloud.Pass(time.Minute)
+	s.gaveUp(1, "a")
+}
+
+// Where the value from before is not taken either, the change ends, and the status names what is left of it.
+func TestWhatCannotBePutBackIsNamed(t *testing.T) {
+	s := begin(t, map[string]string{"a": "0", "b": "0", "c": "0"}).change(map[string]string{"a": "1", "b": "1", "c": "1", "d": "1"})
+	s.call()
+	s.cloud.SSM.Write(folder+"d", "theirs")
+	s.gaveUp(1, "d")
+	s.cloud.SSM.Write(folder+"c", "theirs too")
+	s.cloud.SSM.Patterns[folder+"b"] = "^[1-9]$"
+	s.call()
+	s.holds(map[string]string{"a": "0", "b": "1", "c": "theirs too", "d": "theirs"})
+	if last := s.changes().Last; s.states() != "ended" || len(last.Problems) != 2 || last.Problems[1].Parameter != "b" {
+		t.Errorf("%s, %+v", s.states(), last)
 	}
 }
 
-// The step validate does not accept such a change, but an older version might have.
-func TestAnAcceptedChangeThatIsMalformed(t *testing.T) {
-	s := begin(t, map[string]string{"a": "0"}).change(store.ChangeAccepted, "1", map[string]string{"a": "1"}, "a")
-	if got := s.rejected("1", "rack"); !strings.Contains(got, "both in set and in unset") {
-		t.Errorf("%s", got)
+// PutParameter has no condition. Its answer shows that somebody has written between the reading and the writing; their value
+// comes back.
+func TestAWriteAtTheSameTime(t *testing.T) {
+	for _, c := range []struct{ theirs, end string }{{"theirs", "theirs"}, {"1", "1"}} {
+		s := begin(t, map[string]string{"a": "0"}).change(map[string]string{"a": "1"})
+		s.cloud.Before = func(call string) error {
+			if call == "SSM.PutParameter "+folder+"a" {
+				s.cloud.Before = nil
+				s.cloud.SSM.Write(folder+"a", c.theirs)
+			}
+			return nil
+		}
+		if c.theirs == "1" { // as if an earlier call had written it
+			s.call()
+		} else {
+			s.gaveUp(1, "a")
+			s.call()
+		}
+		s.holds(map[string]string{"a": c.end})
+		if s.states() != "ended" {
+			t.Errorf("%s: %s", c.theirs, s.states())
+		}
 	}
-	s.holds(map[string]string{"a": "0"})
 }

@@ -95,7 +95,7 @@ func TestALongEventIsShortened(t *testing.T) {
 	for range 200 {
 		pass.Problems = append(pass.Problems, events.Problem{Parameter: "p", Message: strings.Repeat("x", 1000)})
 	}
-	if err := (Bus{Events: cloud.Events, Name: "sawhorse"}).Send(t.Context(), &events.Rejected{Pass: pass, Change: "event-1"}); err != nil {
+	if err := (Bus{Events: cloud.Events, Name: "sawhorse"}).Send(t.Context(), &events.Rejected{Pass: pass, Change: 4}); err != nil {
 		t.Fatal(err)
 	}
 	text := *cloud.Events.Sent[0].Detail
@@ -107,7 +107,7 @@ func TestALongEventIsShortened(t *testing.T) {
 		t.Errorf("%d bytes", len(text))
 	}
 	left := len(sent.Changed) + len(sent.Warnings) + len(sent.Problems)
-	if len(sent.Changed) != 0 || len(sent.Problems) != 200 || sent.Change != "event-1" || sent.Omitted != 4200-left {
+	if len(sent.Changed) != 0 || len(sent.Problems) != 200 || sent.Change != 4 || sent.Omitted != 4200-left {
 		t.Errorf("%d changes, %d warnings, %d problems, %d omitted", len(sent.Changed), len(sent.Warnings), len(sent.Problems), sent.Omitted)
 	}
 }

@@ -301,8 +301,8 @@ func TestAStatusThatWasWrittenAndNotNoted(t *testing.T) {
 	}
 }
 
-// change returns the ID of the change request in the only event.
-func (s scene) change() string {
+// change returns the version of the change in the only event.
+func (s scene) change() int64 {
 	s.Helper()
 	if kind, _ := s.sent(); kind != "Rack Rejected" {
 		s.Errorf("event %s", kind)
@@ -312,28 +312,28 @@ func (s scene) change() string {
 	return detail.Change
 }
 
-// The sender of a change request finds its ID in the event Rack Rejected.
+// Who has written a change finds its version in the event Rack Rejected.
 func TestARefusedChangeIsNamed(t *testing.T) {
-	s := begin(t, store.Run{Outcome: "Planned"}, store.StepRecord{Step: "change", Problems: problem, Refused: "event-1"}, done)
+	s := begin(t, store.Run{Outcome: "Planned"}, store.StepRecord{Step: "change", Problems: problem, Refused: 4}, done)
 	s.run(event("Rejected"))
-	if got := s.change(); got != "event-1" {
-		t.Errorf("change %q", got)
+	if got := s.change(); got != 4 {
+		t.Errorf("change %d", got)
 	}
 	s = begin(t, store.Run{Outcome: "Planned"}, store.StepRecord{Step: "queue", Problems: problem})
 	s.run(event("Rejected"))
-	if got := s.change(); got != "" {
-		t.Errorf("change %q, and none was refused", got)
+	if got := s.change(); got != 0 {
+		t.Errorf("change %d, and none was refused", got)
 	}
 }
 
 func TestRefused(t *testing.T) {
 	s := begin(t, store.Run{})
 	run := store.Run{Rack: "demo", Generation: 7, Execution: "me", Warnings: warning}
-	s.must(Bus{Events: s.cloud.Events, Name: "sawhorse"}.Refused(t.Context(), run, "event-1", problem))
+	s.must(Bus{Events: s.cloud.Events, Name: "sawhorse"}.Refused(t.Context(), run, 4, problem))
 	_, detail := s.sent()
-	if got := s.change(); got != "event-1" || len(detail.Problems) != 1 ||
+	if got := s.change(); got != 4 || len(detail.Problems) != 1 ||
 		detail.Problems[0].Parameter != problem[0].Parameter || len(detail.Warnings) > 0 || detail.Generation != 7 {
-		t.Errorf("change %q: %+v", got, detail)
+		t.Errorf("change %d: %+v", got, detail)
 	}
 }
 

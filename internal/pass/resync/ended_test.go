@@ -269,7 +269,7 @@ func (s *scene) quiet() int64 {
 func TestAnEventThatMayNotHaveBeenCounted(t *testing.T) {
 	s := begin(t, time.Hour, 1)
 	s.lease("", "3", "3")
-	input := `{"detail-type":"Rack Parameters Change Requested","detail":{"rack":"demo","set":{"node_disk":"30"}}}`
+	input := `{"detail-type":"Rack Reconcile Requested","detail":{"rack":"demo","full":true}}`
 	if _, err := s.resync.Run(t.Context(), ended(input, execution+"me")); err != nil {
 		t.Fatal(err)
 	}

@@ -25,9 +25,9 @@ func TestAssessChangesNothingOfItsInput(t *testing.T) {
 			s.applied(s.tries("1.12.1"), true)
 			return written(s, bad)
 		},
-		"a change request": func(t *testing.T) *scene {
+		"a change": func(t *testing.T) *scene {
 			s := audited(t)
-			s.request("a", `{"set":{"karpenter_freeze":"true"}}`)
+			s.change(`{"set":{"karpenter_freeze":"true"}}`)
 			return s
 		},
 	} {

@@ -1,9 +1,13 @@
 package validate
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -11,25 +15,41 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
+// changes returns the versions and states of the recorded changes.
 func (s *scene) changes() string {
 	s.Helper()
 	changes, err := s.store.Changes(s.Context(), "demo")
 	s.must(err)
 	var all []string
-	for _, c := range changes {
-		all = append(all, c.ID+" "+string(c.State))
+	for _, c := range changes.List {
+		all = append(all, fmt.Sprint(c.Version, " ", c.State))
 	}
 	return strings.Join(all, ", ")
+}
+
+// became returns what the record says of the last change: its version, outcome, note, and the parameters that have problems.
+func (s *scene) became() string {
+	s.Helper()
+	changes, err := s.store.Changes(s.Context(), "demo")
+	s.must(err)
+	if changes.Last == nil {
+		return ""
+	}
+	text := fmt.Sprint(changes.Last.Version, " ", changes.Last.Outcome, " ", changes.Last.Note)
+	for _, p := range changes.Last.Problems {
+		text += " " + p.Parameter
+	}
+	return text
 }
 
 // A valid change takes effect as a whole before any of it is in Parameter Store. Writing it is the first step.
 func TestAChangeCountsAsAWhole(t *testing.T) {
 	s := begin(t, "node_disk=20")
-	s.request("a", `{"rack":"demo","set":{"karpenter_auth_mode":"true","karpenter_enabled":"true","karpenter_cpu_limit":"7"}}`)
+	s.change(`{"set":{"karpenter_auth_mode":"true","karpenter_enabled":"true","karpenter_cpu_limit":"7"},"note":"on"}`)
 	answer := s.pass(false)
 	s.wants(answer, outcome.PassPlanned, true, "change "+enable)
-	if p := s.records().Params; p["karpenter_cpu_limit"] != "7" || s.changes() != "a accepted" {
-		t.Errorf("in force %v, changes %s", p, s.changes())
+	if p := s.records().Params; p["karpenter_cpu_limit"] != "7" || s.changes() != "1 accepted" || s.became() != "1 Writing on" {
+		t.Errorf("in force %v, changes %s, last %s", p, s.changes(), s.became())
 	}
 	t.Log("until it is written, each pass lays it over the tree")
 	s.wants(s.pass(false), outcome.PassPlanned, true, "change")
@@ -41,46 +61,114 @@ func TestAChangeCountsAsAWhole(t *testing.T) {
 	s.wrote()
 	t.Log("when it is written, nothing is left to do")
 	s.write("karpenter_auth_mode=true", "karpenter_enabled=true", "karpenter_cpu_limit=7")
-	s.must(s.store.Finish(s.Context(), "demo", "a"))
+	s.finish()
 	s.wants(s.pass(false), outcome.PassUnchanged, true, "")
+	if s.became() != "1 Written on" {
+		t.Errorf("last %s", s.became())
+	}
 }
 
-// An invalid change is refused as a whole, is reported, and leaves the rack as it was. The changes before and after it
-// take effect.
+// An invalid change is refused as a whole, is reported, and leaves the rack as it was. The changes before and after it take
+// effect. Versions that no pass has seen are read from the history, in their order.
 func TestABadChangeIsRefused(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
-	s.request("a", `{"set":{"karpenter_cpu_limit":"7"}}`)
-	s.request("b", `{"set":{"karpenter_cpu_limit":"8","karpenter_auth_mode":"false"}}`)
-	s.request("c", `{"set":{"node_disk":"x","karpenter_memory_limit_gb":"9"}}`)
-	s.request("d", `{"set":[]}`)
-	s.request("e", `{"set":{"karpenter_memory_limit_gb":"10"},"unset":["karpenter_enabled"]}`)
+	s.change(`{"set":{"karpenter_cpu_limit":"7"}}`)
+	s.change(`{"set":{"karpenter_cpu_limit":"8","karpenter_auth_mode":"false"}}`)
+	s.change(`{"set":{"node_disk":"x","karpenter_memory_limit_gb":"9"}}`)
+	s.change(`{"set":[]}`)
+	s.change(`{"set":{"karpenter_memory_limit_gb":"10"},"unset":["karpenter_enabled"]}`)
 	s.wants(s.pass(false), outcome.PassPlanned, true, "change nodepools")
-	if want := []string{"b: karpenter_auth_mode", "c: node_disk", "d: rack"}; !slices.Equal(s.refused, want) {
+	if want := []string{"2: karpenter_auth_mode", "3: node_disk", "4: change"}; !slices.Equal(s.refused, want) {
 		t.Errorf("refused %v, want %v", s.refused, want)
 	}
 	if p := s.records().Params; p["karpenter_cpu_limit"] != "7" || p["karpenter_memory_limit_gb"] != "10" ||
-		s.changes() != "a accepted, e accepted" {
-		t.Errorf("in force %v, changes %s", p, s.changes())
+		s.changes() != "1 accepted, 5 accepted" || s.became() != "5 Writing " {
+		t.Errorf("in force %v, changes %s, last %s", p, s.changes(), s.became())
+	}
+	s.cloud.Forget()
+	s.pass(false)
+	if made := strings.Join(s.cloud.Made(), "\n"); strings.Contains(made, "GetParameterHistory") || len(s.refused) != 3 {
+		t.Errorf("it is read again: %s, refused %v", made, s.refused)
 	}
 }
 
-// A dry run neither accepts nor refuses.
+// A parameter that is deleted and made again begins at version 1.
+func TestTheParameterChangeIsMadeAgain(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	for range 3 {
+		s.change(`{"set":{"karpenter_cpu_limit":"7"}}`)
+	}
+	s.pass(false)
+	s.finish()
+	s.cloud.Pass(time.Minute)
+	const name = "/sawhorse/racks/demo/change"
+	delete(s.cloud.SSM.Values, name)
+	s.pass(false)
+	s.change(`{"set":{"karpenter_cpu_limit":"8"}}`)
+	s.pass(false)
+	if p := s.records().Params; p["karpenter_cpu_limit"] != "8" || s.became() != "1 Writing " {
+		t.Errorf("in force %v, last %s", p, s.became())
+	}
+}
+
+// Each iteration judges a few changes, and asks for another one.
+func TestManyChangesAreJudgedInSeveralIterations(t *testing.T) {
+	s := begin(t, auth)
+	s.pass(false)
+	for range mostChanges + 2 {
+		s.change(`{"set":{"node_disk":"x"}}`)
+	}
+	s.pass(false)
+	requested := awsfake.Text(s.cloud.Table.Items["rack#demo lease"], "requested")
+	if len(s.refused) != mostChanges || requested != fmt.Sprint(s.requests+1) {
+		t.Errorf("refused %v, %s requests", s.refused, requested)
+	}
+	s.pass(false)
+	if len(s.refused) != mostChanges+2 || s.became() != fmt.Sprint(mostChanges+2)+" Refused  node_disk" {
+		t.Errorf("refused %v, last %s", s.refused, s.became())
+	}
+}
+
+// A dry run and an audit neither accept nor refuse.
 func TestADryRunJudgesNoChange(t *testing.T) {
 	s := begin(t, auth)
-	s.request("a", `{"set":{"node_disk":"x"}}`)
+	s.change(`{"set":{"node_disk":"x"}}`)
 	s.cloud.Forget()
-	if _, err := s.validate.Run(s.Context(), Event{Rack: "demo", DryRun: true}); err != nil ||
-		len(s.refused) > 0 || s.changes() != "a requested" {
+	if _, err := s.validate.Run(s.Context(), Event{Rack: "demo", DryRun: true}); err != nil || len(s.refused) > 0 || s.changes() != "" {
 		t.Errorf("%v: refused %v, changes %s", err, s.refused, s.changes())
 	}
 	s.wrote()
 }
 
-// For a rack that never asked for a change, Sawhorse writes change requests and does nothing else.
+// A dry run that is asked about a change answers for the rack as it would then be, also for one that does not exist.
+func TestADryRunOfAChange(t *testing.T) {
+	for _, c := range []struct{ proposed, steps, problem string }{
+		{`{"set":{"karpenter_auth_mode":"true","karpenter_enabled":"true"}}`, enable, ""},
+		{`{"set":{"karpenter_auth_mode":"true"},"unset":["karpenter_enabled"]}`, prepare, ""},
+		{`{"set":{"karpenter_enabled":"true"}}`, "", "karpenter_enabled"},
+		{`{"set":{"karpenter_cpu_limit":7}}`, "", "change"},
+		{`{}`, "", ""},
+	} {
+		s := begin(t)
+		_, err := s.validate.Run(t.Context(), Event{Rack: "demo", DryRun: true, Proposed: []byte(c.proposed)})
+		s.must(err)
+		problem := ""
+		if len(s.answered.Problems) > 0 {
+			problem = s.answered.Problems[0].Parameter
+		}
+		if stepNames(s.dry) != c.steps || problem != c.problem {
+			t.Errorf("%s: steps %s, problems %v", c.proposed, stepNames(s.dry), s.answered.Problems)
+		}
+		s.wrote()
+	}
+}
+
+// For a rack that never asked for a change, Sawhorse writes changes and does nothing else.
 func TestAChangeOfARackThatAsksForNothing(t *testing.T) {
 	s := begin(t, "node_disk=20")
-	s.request("a", `{"set":{"karpenter_cpu_limit":"7"}}`)
+	s.change(`{"set":{"karpenter_cpu_limit":"7"}}`)
 	s.wants(s.validated(false), outcome.PassPlanned, true, "change")
 	claimant, err := s.store.ClusterLock(t.Context(), "arn:aws:eks:eu-central-1:123456789012:cluster/demo")
 	if err != nil || claimant != "" || s.records().Goal != "" {
@@ -92,7 +180,7 @@ func TestAChangeOfARackThatAsksForNothing(t *testing.T) {
 func TestAnAcceptedChangeIsWrittenToItsEnd(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
-	s.request("a", `{"set":{"karpenter_cpu_limit":"7"}}`)
+	s.change(`{"set":{"karpenter_cpu_limit":"7"}}`)
 	s.validated(false)
 	s.write("node_disk=x")
 	s.wants(s.validated(false), outcome.PassRejected, true, "change")
@@ -102,29 +190,116 @@ func TestAnAcceptedChangeIsWrittenToItsEnd(t *testing.T) {
 	}
 }
 
-// For a paused rack, Sawhorse writes change requests and does nothing else. After that, a later write takes effect.
+// For a paused rack, Sawhorse writes changes and does nothing else. After that, a later write takes effect.
 func TestAChangeOfAPausedRackIsWritten(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
-	s.request("a", `{"set":{"paused":"true","karpenter_cpu_limit":"7"}}`)
+	s.change(`{"set":{"paused":"true","karpenter_cpu_limit":"7"}}`)
 	for _, full := range []bool{false, true} {
 		s.wants(s.validated(full), outcome.PassPaused, true, "change")
 	}
 	s.reported(outcome.StatePaused)
 	s.write("paused=true", "karpenter_cpu_limit=7")
-	s.must(s.store.Finish(s.Context(), "demo", "a"))
+	s.finish()
 	s.wants(s.pass(false), outcome.PassPaused, true, "nodepools")
 	s.write("paused=false")
 	s.wants(s.pass(false), outcome.PassPlanned, true, "nodepools")
 }
 
+// A write to a parameter of a change that has not come to it yet is later than the change. It is in force at once, and so is a
+// turning off; the change is given up as a whole.
+func TestAWriteToAParameterOfAChange(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.change(`{"set":{"karpenter_cpu_limit":"7","karpenter_memory_limit_gb":"9"}}`)
+	s.validated(false)
+	s.change(`{"set":{"node_disk":"30"}}`)
+	s.validated(false)
+	s.cloud.SSM.Write(folder+"karpenter_memory_limit_gb", "11")
+	s.wants(s.validated(false), outcome.PassPlanned, true, "change nodepools")
+	if p := s.records().Params; p["karpenter_cpu_limit"] == "7" || p["karpenter_memory_limit_gb"] != "11" || p["node_disk"] != "30" {
+		t.Errorf("in force %v", p)
+	}
+	if s.changes() != "1 given up, 2 accepted" || !slices.Equal(s.refused, []string{"1: change"}) ||
+		!strings.Contains(s.refusals[0], "karpenter_memory_limit_gb") {
+		t.Errorf("%s, refused %v %v", s.changes(), s.refused, s.refusals)
+	}
+}
+
+// A change whose writing has failed holds up nothing: the step that tries it again comes last, and ends for a newer write.
+func TestAChangeThatCannotBeWrittenHoldsUpNothing(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.change(`{"set":{"karpenter_cpu_limit":"7"}}`)
+	s.validated(false)
+	changes, err := s.store.Changes(t.Context(), "demo")
+	s.must(err)
+	changes.List[0].Failing = "karpenter_cpu_limit: AccessDeniedException"
+	s.must(s.store.SaveChanges(t.Context(), "demo", &changes, s.cloud.Now()))
+	answer := s.validated(false)
+	s.wants(answer, outcome.PassPlanned, true, "nodepools change")
+	if last := answer.Steps[1]; last.Uninterruptible || last.Deadline < int((15*time.Minute).Seconds()) {
+		t.Errorf("%+v", last)
+	}
+	s.write(off)
+	answer = s.validated(false)
+	if steps := strings.Fields(stepNames(answer.Steps)); answer.Outcome != outcome.PassPlanned || steps[len(steps)-1] != "change" ||
+		!slices.Contains(steps, "nodepools") || s.records().Params["karpenter_enabled"] != "false" {
+		t.Errorf("turning off: %s %s", answer.Outcome, steps)
+	}
+}
+
+// A change may be an object in S3, as a JSON parameter.
+func TestAChangeInS3(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.cloud.S3.Objects["config/racks/change.json"] = `{"set":{"karpenter_cpu_limit":"7"}}`
+	s.change("s3://config/racks/change.json")
+	s.wants(s.pass(false), outcome.PassPlanned, true, "change nodepools")
+	s.change("s3://config/racks/none.json")
+	s.change("s3://elsewhere/change.json")
+	s.pass(false)
+	if s.changes() != "1 accepted" || !slices.Equal(s.refused, []string{"2: change", "3: change"}) {
+		t.Errorf("%s, refused %v: %q", s.changes(), s.refused, s.refusals)
+	}
+}
+
+// Sawhorse does not decrypt.
+func TestASecretChangeIsRefused(t *testing.T) {
+	s := begin(t, auth)
+	s.cloud.SSM.Secure["/sawhorse/racks/demo/change"] = true
+	s.change(`{"set":{"node_disk":"30"}}`)
+	s.pass(false)
+	if !slices.Equal(s.refused, []string{"1: change"}) || !strings.Contains(s.refusals[0], "SecureString") || s.changes() != "" {
+		t.Errorf("%s, refused %v: %q", s.changes(), s.refused, s.refusals)
+	}
+}
+
+// A pass waits until Parameter Store shows the write for which it runs.
+func TestAChangeThatIsReadTooEarly(t *testing.T) {
+	s := begin(t, auth)
+	s.pass(false)
+	s.lease("me", false)
+	at := s.cloud.Now().UTC().Format(time.RFC3339)
+	s.cloud.Table.Items["rack#demo lease"]["wrote07"] = &types.AttributeValueMemberS{Value: "Create " + at + " change"}
+	answer, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
+	if s.must(err); answer.Outcome != outcome.PassOutdated {
+		t.Errorf("%+v", answer)
+	}
+	s.cloud.SSM.Write("/sawhorse/racks/demo/change", `{"set":{"node_disk":"30"}}`)
+	answer, err = s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
+	if s.must(err); answer.Outcome != outcome.PassPlanned {
+		t.Errorf("%+v", answer)
+	}
+}
+
 // If any call fails, the repeated pass has the same result.
 func TestChangesSurviveFailures(t *testing.T) {
-	for n := 1; n < 60; n++ {
+	for n := 1; n < 120; n++ {
 		s := begin(t, auth)
 		s.pass(false)
-		s.request("a", `{"set":{"karpenter_enabled":"true"}}`)
-		s.request("b", `{"set":{"node_disk":"x"}}`)
+		s.change(`{"set":{"karpenter_enabled":"true"}}`)
+		s.change(`{"set":{"node_disk":"x"}}`)
 		s.lease("me", false)
 		s.cloud.FailAt(n, awsfake.Throttling)
 		_, err := s.validate.Run(s.Context(), Event{Rack: "demo", Execution: "me"})
@@ -139,7 +314,7 @@ func TestChangesSurviveFailures(t *testing.T) {
 		}
 		answer := s.validated(false)
 		if answer.Outcome != outcome.PassPlanned || answer.Steps[0].Name != plan.ChangeStep.Name ||
-			s.changes() != "a "+string(store.ChangeAccepted) {
+			s.changes() != "1 "+string(store.ChangeAccepted) {
 			t.Errorf("after call %d: %s %s, changes %s", n, answer.Outcome, stepNames(answer.Steps), s.changes())
 		}
 	}

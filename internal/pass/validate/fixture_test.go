@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
@@ -40,8 +41,8 @@ type scene struct {
 	// audited has the steps that the auditor was called for.
 	audited []string
 
-	// refused has the change requests that were refused, each with the first parameter that has a problem. refusals has
-	// the messages.
+	// refused has the versions of the changes, or the events, that were refused, each with the first parameter that has a
+	// problem. refusals has the messages.
 	refused, refusals []string
 
 	// quiet has the rack's state after each iteration without a report.
@@ -88,20 +89,34 @@ func (s *scene) Quiet(run store.Run, state outcome.State) error {
 	return nil
 }
 
-func (s *scene) Refused(_ context.Context, run store.Run, change string, problems []params.Problem) error {
+func (s *scene) Refused(ctx context.Context, run store.Run, change int64, problems []params.Problem) error {
+	return s.Answer(ctx, run, strconv.FormatInt(change, 10), problems)
+}
+
+func (s *scene) Answer(_ context.Context, run store.Run, event string, problems []params.Problem) error {
 	run.Problems = problems
 	s.answered = run
-	s.refused, s.refusals = append(s.refused, change+": "+problems[0].Parameter), append(s.refusals, problems[0].Message)
+	s.refused, s.refusals = append(s.refused, event+": "+problems[0].Parameter), append(s.refusals, problems[0].Message)
 	return nil
 }
 
-// request records a change request, as the state machine does.
-func (s *scene) request(id, payload string) {
-	s.cloud.Table.Items["change#demo change#"+id] = awsfake.Item{
-		"pk": &types.AttributeValueMemberS{Value: "change#demo"}, "sk": &types.AttributeValueMemberS{Value: "change#" + id},
-		"state": &types.AttributeValueMemberS{Value: "requested"}, "at": &types.AttributeValueMemberS{Value: id},
-		"payload": &types.AttributeValueMemberS{Value: payload},
+// change writes the parameter change.
+func (s *scene) change(text string) {
+	s.cloud.Pass(time.Second)
+	s.cloud.SSM.Write("/sawhorse/racks/demo/change", text)
+}
+
+// finish ends the accepted changes, as if they were written.
+func (s *scene) finish() {
+	s.Helper()
+	changes, err := s.store.Changes(s.Context(), "demo")
+	s.must(err)
+	for i, c := range changes.List {
+		if c.State == store.ChangeAccepted {
+			changes.End(i, s.cloud.Now())
+		}
 	}
+	s.must(s.store.SaveChanges(s.Context(), "demo", &changes, s.cloud.Now()))
 }
 
 // dial connects to no cluster, so what runs in the pools is unknown.
@@ -124,7 +139,7 @@ func (s *scene) Due(_ context.Context, _ *plan.Plan, steps []plan.Step, _ map[st
 	return due
 }
 
-// Started records the steps. Together with DryRun, Refused and Quiet it makes the scene the bus of validate.
+// Started records the steps. Together with DryRun, Refused, Answer and Quiet it makes the scene the bus of validate.
 func (s *scene) Started(_ context.Context, _ store.Run, steps []plan.Step) error {
 	s.begun = append(s.begun, steps)
 	return nil
@@ -198,7 +213,7 @@ func (s *scene) reported(state outcome.State) {
 	}
 	status := store.Status{
 		Rack: "demo", State: state, Generation: run.Generation, Goal: run.Goal, Karpenter: s.records().InForce(),
-		Problems: run.Problems, Warnings: run.Warnings, Steps: steps, Brakes: s.records().Brakes(),
+		Problems: run.Problems, Warnings: run.Warnings, Steps: steps, Brakes: s.records().Brakes(), Change: run.Change,
 	}
 	status.Warnings = slices.Concat(status.Warnings, s.records().FreezeAdvice(run.Freeze))
 	for _, warnings := range s.records().Warnings {

@@ -179,14 +179,14 @@ func (s *scene) version() int64 {
 	return tree.Versions["karpenter_version"]
 }
 
-// A change request is in force before it is written. The version that it asks for has then the write that is to come.
-func TestAVersionOfAChangeRequestThatFailed(t *testing.T) {
+// A change is in force before it is written. The version that it asks for has then the write that is to come.
+func TestAVersionOfAChangeThatFailed(t *testing.T) {
 	s := running(t)
 	for _, value := range []string{"1.12.1", "1.14.3"} {
-		s.request(value, `{"set":{"karpenter_version":"`+value+`"}}`)
+		s.change(`{"set":{"karpenter_version":"` + value + `"}}`)
 		answer := s.tries(value)
 		s.put(value)
-		s.must(s.store.Finish(t.Context(), "demo", value))
+		s.finish()
 		s.applied(Answer{Steps: answer.Steps[1:]}, true)
 		s.applied(s.stays("1.10.0", value), false)
 	}

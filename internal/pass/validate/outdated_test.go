@@ -14,7 +14,7 @@ import (
 // noted adds a write to the lease, as the state machine does for an event.
 func (s *scene) noted(place int, operation, name string, at time.Time) {
 	s.lease("me", false)
-	written := operation + " " + at.UTC().Format(time.RFC3339) + " " + name
+	written := operation + " " + at.UTC().Format(time.RFC3339) + " params/" + name
 	s.cloud.Table.Items["rack#demo lease"][fmt.Sprintf("wrote%02d", place)] = &types.AttributeValueMemberS{Value: written}
 }
 

@@ -2,17 +2,13 @@ package validate
 
 import (
 	"errors"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
-	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
 // Anybody who may put events on the bus may name racks that do not exist. Nothing is created for them, and what the
@@ -40,47 +36,44 @@ func TestNothingIsMadeForARackThatThereIsNot(t *testing.T) {
 	s.wrote()
 }
 
-// A change request does not create a rack. It is refused, and its record is deleted within minutes.
-func TestAChangeRequestMakesNoRack(t *testing.T) {
+// The parameter change makes a rack, as any of its parameters does: who may write it is said by IAM on its path.
+func TestAChangeMakesARack(t *testing.T) {
 	s := begin(t)
 	s.newLease("demo", false)
-	s.request("good", `{"rack":"demo","set":{"karpenter_cpu_limit":"7"}}`)
-	s.request("bad", `{"rack":"demo","set":{"karpenter_cpu_limit":"x"}}`)
-	s.wants(s.answer("demo"), outcome.PassUnknown, false, "")
-	if want := []string{"bad: rack", "good: rack"}; !slices.Equal(s.refused, want) {
+	s.change(`{"set":{"karpenter_auth_mode":"true"}}`)
+	s.wants(s.answer("demo"), outcome.PassPlanned, true, "change "+prepare)
+	s.must(s.store.ForgetChanges(t.Context(), "demo"))
+
+	t.Log("one that is refused is reported, and the rack is listed")
+	s = begin(t)
+	s.newLease("demo", false)
+	s.change(`{"set":{"karpenter_cpu_limit":"x"}}`)
+	s.wants(s.answer("demo"), outcome.PassUnchanged, true, "")
+	if want := []string{"1: karpenter_cpu_limit"}; !slices.Equal(s.refused, want) {
 		t.Errorf("refused %v, want %v", s.refused, want)
 	}
-	soon := s.cloud.Now().Add(10 * time.Minute).Unix()
-	for _, id := range []string{"good", "bad"} {
-		item := s.cloud.Table.Items["change#demo change#"+id]
-		if ttl, err := strconv.ParseInt(awsfake.Text(item, "ttl"), 10, 64); err != nil || ttl > soon ||
-			awsfake.Text(item, "state") != "refused" || item["payload"] != nil {
-			t.Errorf("left of %s: %v", id, slices.Sorted(maps.Keys(item)))
-		}
-	}
-	if changes, err := s.store.Changes(t.Context(), "demo"); err != nil || len(changes) > 0 {
-		t.Errorf("open: %v, %v", changes, err)
+	if listed, err := s.store.Listed(t.Context(), "demo"); err != nil || !listed {
+		t.Errorf("listed %v, %v", listed, err)
 	}
 }
 
-// While the table cannot say whether a rack exists, its change requests are neither refused nor lost.
-func TestAChangeRequestOfARackThatCannotBeReadStaysOpen(t *testing.T) {
+// While something of a rack cannot be read, its change is neither refused nor lost.
+func TestAChangeOfARackThatCannotBeReadStaysOpen(t *testing.T) {
 	for n := 1; ; n++ {
 		s := begin(t)
 		s.newLease("demo", false)
-		s.request("good", `{"rack":"demo","set":{"karpenter_cpu_limit":"7"}}`)
+		s.change(`{"set":{"karpenter_cpu_limit":"7"}}`)
 		s.cloud.Forget()
 		s.cloud.FailAt(n, errors.New("slow down"))
 		_, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
 		if !s.cloud.Failed() {
 			return
 		}
-		if s.cloud.Forget(); err == nil {
-			t.Errorf("call %d failed, and nobody says so", n)
+		if s.cloud.Forget(); err == nil || len(s.refused) > 0 {
+			t.Errorf("call %d failed: %v, refused %v", n, err, s.refused)
 		}
-		changes, open := s.store.Changes(t.Context(), "demo")
-		if updates := strings.HasSuffix(err.Error(), "update: slow down"); open != nil || len(changes) != 1 || !updates && len(s.refused) > 0 {
-			t.Errorf("%v: open %v, %v, refused %v", err, changes, open, s.refused)
+		if s.answer("demo"); s.changes() != "1 accepted" {
+			t.Errorf("after call %d: %s", n, s.changes())
 		}
 	}
 }
@@ -93,13 +86,13 @@ func TestTheLeaseOfARackThatWasThereStays(t *testing.T) {
 	s.wants(s.pass(false), outcome.PassUnchanged, false, "")
 }
 
-// A change request for a rack that has any record is validated as usual.
-func TestAChangeRequestOfARackWithoutParameters(t *testing.T) {
+// A change of a rack that has any record is validated as usual.
+func TestAChangeOfARackWithoutParameters(t *testing.T) {
 	s := begin(t, auth)
 	s.pass(false)
 	s.reported(outcome.StateReconciled)
 	s.write("karpenter_auth_mode")
-	s.request("good", `{"rack":"demo","set":{"karpenter_auth_mode":"true"}}`)
+	s.change(`{"set":{"karpenter_auth_mode":"true"}}`)
 	if got := s.pass(false); got.Outcome != outcome.PassPlanned || len(s.refused) > 0 {
 		t.Errorf("%+v, refused %v", got, s.refused)
 	}

@@ -129,7 +129,7 @@ func (s *SSM) GetParameter(_ context.Context, in *ssm.GetParameterInput, _ ...fu
 		return nil, &types.ParameterNotFound{}
 	}
 	return &ssm.GetParameterOutput{Parameter: &types.Parameter{
-		Name: in.Name, Value: &shown.value, Type: s.kind(*in.Name), Version: shown.number,
+		Name: in.Name, Value: &shown.value, Type: s.kind(*in.Name), Version: shown.number, LastModifiedDate: &shown.modified,
 	}}, nil
 }
 
@@ -188,6 +188,15 @@ func (s *SSM) refuses(in *ssm.PutParameterInput) error {
 	return nil
 }
 
+// Write writes a parameter as somebody else does, without a call.
+func (s *SSM) Write(name, value string) {
+	s.wrote(name)
+	s.Values[name] = value
+	s.history[name] = append(s.history[name], types.ParameterHistory{
+		Name: &name, Value: &value, Type: s.kind(name), Version: s.number(name), LastModifiedDate: new(s.modified[name]),
+	})
+}
+
 func (s *SSM) PutParameter(_ context.Context, in *ssm.PutParameterInput, _ ...func(*ssm.Options)) (*ssm.PutParameterOutput, error) {
 	if err := s.call("SSM.PutParameter", *in.Name); err != nil {
 		return nil, err
@@ -204,11 +213,7 @@ func (s *SSM) PutParameter(_ context.Context, in *ssm.PutParameterInput, _ ...fu
 	if in.Description != nil {
 		s.Descriptions[*in.Name] = *in.Description
 	}
-	s.wrote(*in.Name)
-	s.Values[*in.Name] = *in.Value
-	s.history[*in.Name] = append(s.history[*in.Name], types.ParameterHistory{
-		Name: in.Name, Value: in.Value, Type: s.kind(*in.Name), Version: s.number(*in.Name),
-	})
+	s.Write(*in.Name, *in.Value)
 	return &ssm.PutParameterOutput{Version: s.number(*in.Name)}, nil
 }
 
