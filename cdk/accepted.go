@@ -48,7 +48,6 @@ var wildcards = []wildcard{
 	{"/racks/*/params/*", "racks come and go after the stack is deployed"},
 	{"/racks/*/status", "racks come and go after the stack is deployed"},
 	{"/racks/*/outputs", "racks come and go after the stack is deployed"},
-	{"/racks/*/outputs/*", "racks come and go after the stack is deployed"},
 	{":parameter/aws/service/*", "boundary: AWS's public parameters, for the images of nodes"},
 	{":repository/*", "boundary: nodes pull from whatever repository of ECR their pods name"},
 	{":subnet/*", "subnets of clusters that racks name after the stack is deployed; tagging is confined to one key by conditions"},

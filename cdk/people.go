@@ -92,6 +92,6 @@ func (s *sawhorse) viewerPermissions() []awsiam.PolicyStatement {
 
 // rackARNs returns the ARN of a rack's folder, on which reading by path is authorized, and of everything in it.
 func (s *sawhorse) rackARNs(rack string) []string {
-	folder := ownership.Paths{Prefix: s.Prefix}.Racks() + "/" + rack
+	folder := ownership.Paths{Prefix: s.Prefix}.Rack(rack)
 	return []string{parameter(folder), parameter(folder + "/*")}
 }

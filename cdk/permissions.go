@@ -333,9 +333,10 @@ func queuePermissions() []awsiam.PolicyStatement {
 // exists. The deny statement is needed because IAM's * also matches a user's parameter named status.
 func (s *sawhorse) reportPermissions() []awsiam.PolicyStatement {
 	paths := ownership.Paths{Prefix: s.Prefix}
-	written := []string{parameter(paths.Status("*")), parameter(paths.Outputs("*")), parameter(paths.Outputs("*") + "/*")}
+	outputs := parameter(paths.Outputs("*"))
 	return []awsiam.PolicyStatement{
-		allow([]string{"ssm:PutParameter", "ssm:DeleteParameter", "ssm:GetParametersByPath"}, written),
+		allow([]string{"ssm:PutParameter", "ssm:DeleteParameter"}, []string{parameter(paths.Status("*")), outputs}),
+		allow([]string{"ssm:GetParameter"}, []string{outputs}),
 		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(paths.Params("*"))}),
 		deny([]string{"ssm:PutParameter", "ssm:DeleteParameter"}, []string{parameter(paths.Params("*") + "/*")}),
 		s.putEvents(),

@@ -38,7 +38,7 @@ type Progress struct {
 	Warnings []params.Problem
 	// Incidents say what happened in this call. Each is reported once, as a warning of this pass.
 	Incidents []params.Problem
-	// Outputs are values for the rack's outputs folder. An empty value removes an output.
+	// Outputs are values for the rack's parameter outputs, by the names of events.Outputs. An empty value removes an output.
 	Outputs map[string]string
 }
 

@@ -30,17 +30,20 @@ type Paths struct{ Prefix string }
 // Racks returns the folder of all racks.
 func (p Paths) Racks() string { return p.Prefix + "/racks" }
 
+// Rack returns the folder of a rack.
+func (p Paths) Rack(rack string) string { return p.Racks() + "/" + rack }
+
 // Params returns the folder of the parameters that users write.
-func (p Paths) Params(rack string) string { return p.Racks() + "/" + rack + "/params" }
+func (p Paths) Params(rack string) string { return p.Rack(rack) + "/params" }
 
 // Change returns the parameter that changes several of these at once. Users write it.
 func (p Paths) Change(rack string) string { return p.Racks() + "/" + rack + "/change" }
 
 // Status returns the parameter with the rack's status.
-func (p Paths) Status(rack string) string { return p.Racks() + "/" + rack + "/status" }
+func (p Paths) Status(rack string) string { return p.Rack(rack) + "/status" }
 
-// Outputs returns the folder of the rack's outputs.
-func (p Paths) Outputs(rack string) string { return p.Racks() + "/" + rack + "/outputs" }
+// Outputs returns the parameter with what Sawhorse made for the rack.
+func (p Paths) Outputs(rack string) string { return p.Rack(rack) + "/outputs" }
 
 var rackName = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
 

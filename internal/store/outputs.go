@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
@@ -30,15 +30,7 @@ type Published struct {
 
 // Status reads the text of the rack's status. It is empty if there is none.
 func (p Published) Status(ctx context.Context, rack string) (string, error) {
-	place := p.Paths.Status(rack)
-	out, err := p.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: &place})
-	if errors.As(err, new(*types.ParameterNotFound)) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("parameter %s: read: %w", place, err)
-	}
-	return *out.Parameter.Value, nil
+	return p.read(ctx, p.Paths.Status(rack))
 }
 
 // WriteStatus replaces the rack's status.
@@ -71,53 +63,58 @@ func (s *Store) Outputs(ctx context.Context, rack string) (map[string]string, er
 	return outputs, err
 }
 
-// WriteOutputs sets the given outputs. An empty value removes an output. Other outputs stay.
-func (p Published) WriteOutputs(ctx context.Context, w *resource.Writer, rack string, wanted map[string]string) error {
-	if len(wanted) == 0 {
+// outputsText returns the text of a rack's parameter outputs, in the form of events.Outputs, for what the steps recorded. It
+// is empty if nothing is left.
+func outputsText(recorded map[string]string) string {
+	made := maps.Clone(recorded)
+	maps.DeleteFunc(made, func(_, value string) bool { return value == "" })
+	if len(made) == 0 {
+		return ""
+	}
+	return string(canonical.JSON(made))
+}
+
+// WriteOutputs writes the outputs that the steps recorded (see NoteOutputs), where they differ from those that Parameter
+// Store has. If none is left, it deletes the parameter.
+func (p Published) WriteOutputs(ctx context.Context, w *resource.Writer, rack string, recorded map[string]string) error {
+	if len(recorded) == 0 {
 		return nil
 	}
-	live, err := ReadTree(ctx, p.SSM, p.Paths.Outputs(rack))
+	return p.writeOutputs(ctx, w, rack, outputsText(recorded))
+}
+
+// writeOutputs writes or deletes the parameter. SSM accepts three writes a second in an account.
+func (p Published) writeOutputs(ctx context.Context, w *resource.Writer, rack, text string) error {
+	place := p.Paths.Outputs(rack)
+	live, err := p.read(ctx, place)
 	if err != nil {
 		return err
 	}
-	return p.writeOutputs(ctx, w, rack, live, wanted)
-}
-
-// aspectOutputs is the path of the outputs, by name, in the record of what was written.
-const aspectOutputs = "outputs/"
-
-func (p Published) writeOutputs(ctx context.Context, w *resource.Writer, rack string, live Tree, wanted map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		place := p.Paths.Outputs(rack) + "/" + name
-		do := func(ctx context.Context) error { return p.write(ctx, place, wanted[name], "Made by Sawhorse") }
-		if wanted[name] == "" {
-			do = func(ctx context.Context) error { return p.delete(ctx, place) }
-		}
-		write := resource.Write{Aspect: aspectOutputs + name, Read: live.Values[name], Value: wanted[name], Do: do}
-		if err := w.Write(ctx, write); err != nil {
-			return err
-		}
+	do := func(ctx context.Context) error { return p.write(ctx, place, text, "What Sawhorse made for the rack") }
+	if text == "" {
+		do = func(ctx context.Context) error { return p.delete(ctx, place) }
 	}
-	return nil
+	return w.Write(ctx, resource.Write{Aspect: "outputs", Read: live, Value: text, Do: do})
 }
 
 // Forget deletes a rack's status and outputs.
 func (p Published) Forget(ctx context.Context, w *resource.Writer, rack string) error {
-	live, err := ReadTree(ctx, p.SSM, p.Paths.Outputs(rack))
-	if err != nil {
-		return err
-	}
-	gone := map[string]string{}
-	for _, name := range w.Unseen(aspectOutputs) {
-		gone[name] = ""
-	}
-	for name := range live.Values {
-		gone[name] = ""
-	}
-	if err := p.writeOutputs(ctx, w, rack, live, gone); err != nil {
+	if err := p.writeOutputs(ctx, w, rack, ""); err != nil {
 		return err
 	}
 	return p.delete(ctx, p.Paths.Status(rack))
+}
+
+// read returns the text of a parameter. It is empty if the parameter is not there.
+func (p Published) read(ctx context.Context, place string) (string, error) {
+	out, err := p.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: &place})
+	if errors.As(err, new(*types.ParameterNotFound)) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("parameter %s: read: %w", place, err)
+	}
+	return *out.Parameter.Value, nil
 }
 
 func (p Published) write(ctx context.Context, place, text, description string) error {

@@ -154,18 +154,56 @@ func TestOutputs(t *testing.T) {
 		t.Helper()
 		cloud.Forget()
 		writing(t, cloud, func(w *resource.Writer) error { return p.WriteOutputs(t.Context(), w, "demo", wanted) })
-		if got := strings.ReplaceAll(strings.Join(cloud.Changes(), "; "), "/sawhorse/racks/demo/outputs/",
-			""); got != strings.Join(writes, "; ") {
-			t.Errorf("%v: writes %s, want %v", wanted, got, writes)
+		if got := cloud.Changes(); !slices.Equal(got, writes) {
+			t.Errorf("%v: writes %v, want %v", wanted, got, writes)
 		}
 	}
+	const outputs = "/sawhorse/racks/demo/outputs"
+	all := map[string]string{"interruption_queue_url": "https://q", "karpenter_role_arn": "a", "karpenter_version_before": ""}
 	write(nil)
-	write(map[string]string{"url": "u", "arn": "a", "gone": ""}, "SSM.PutParameter arn", "SSM.PutParameter url")
-	write(map[string]string{"url": "u", "arn": "a", "gone": ""})
-	write(map[string]string{"url": "new"}, "SSM.PutParameter url")
-	write(map[string]string{"url": "", "arn": ""}, "SSM.DeleteParameter arn", "SSM.DeleteParameter url")
+	write(all, "SSM.PutParameter "+outputs)
+	write(all)
+	if want := `{"interruption_queue_url":"https://q","karpenter_role_arn":"a"}`; cloud.SSM.Values[outputs] != want {
+		t.Errorf("the parameter is %s, want %s", cloud.SSM.Values[outputs], want)
+	}
+	all["karpenter_role_arn"] = "b"
+	write(all, "SSM.PutParameter "+outputs)
+	all["karpenter_role_arn"], all["interruption_queue_url"] = "", ""
+	write(all, "SSM.DeleteParameter "+outputs)
+	write(all)
 	if len(cloud.SSM.Values) > 0 {
 		t.Errorf("left: %v", cloud.SSM.Values)
+	}
+}
+
+// The audit compares the parameter with the record: whatever else it holds is found, and one that was to go.
+func TestLiveOutputs(t *testing.T) {
+	cloud := awsfake.New()
+	paths := ownership.Paths{Prefix: "/sawhorse"}
+	for _, c := range []struct {
+		live     string
+		recorded map[string]string
+		want     string
+	}{
+		{"", nil, ""},
+		{"", map[string]string{"a": ""}, ""},
+		{`{"a":"1"}`, map[string]string{"a": "1", "b": ""}, ""},
+		{"", map[string]string{"a": "1"}, "parameter /sawhorse/racks/demo/outputs"},
+		{`{"a":"1"}`, map[string]string{"a": ""}, "parameter /sawhorse/racks/demo/outputs"},
+		{`{"a":"1","b":"2"}`, map[string]string{"a": "1"}, "parameter /sawhorse/racks/demo/outputs"},
+	} {
+		cloud.SSM.Values = map[string]string{"/sawhorse/racks/demo/params/outputs": "x", paths.Status("demo"): "s"}
+		if c.live != "" {
+			cloud.SSM.Values[paths.Outputs("demo")] = c.live
+		}
+		cloud.Forget()
+		live, err := ReadLive(t.Context(), cloud.SSM, paths, "demo")
+		if got := live.Differs(Reported{}.Wrote(Status{}, "s"), c.recorded); err != nil || got != c.want {
+			t.Errorf("%q of %v: %q, %v", c.live, c.recorded, got, err)
+		}
+		if made := cloud.Made(); len(made) != 1 {
+			t.Errorf("calls %v: status and outputs are read together", made)
+		}
 	}
 }
 
@@ -183,7 +221,7 @@ func writing(t *testing.T, cloud *awsfake.Cloud, do func(*resource.Writer) error
 func TestOutputsAreTakenBack(t *testing.T) {
 	cloud := awsfake.New()
 	p := Published{SSM: cloud.SSM, Paths: ownership.Paths{Prefix: "/sawhorse"}}
-	const url = "/sawhorse/racks/demo/outputs/url"
+	const outputs = "/sawhorse/racks/demo/outputs"
 	for _, was := range []string{"", "v"} {
 		for n, forgotten := range []bool{false, true} {
 			cloud.Lag.Parameters = 0
@@ -196,14 +234,14 @@ func TestOutputsAreTakenBack(t *testing.T) {
 			cloud.Pass(time.Hour)
 			cloud.Lag.Parameters = 40 * time.Second
 			write(map[string]string{"": "v", "v": ""}[was])
-			want := was
+			want := map[string]string{"": "", "v": `{"url":"v"}`}[was]
 			if forgotten {
 				want = ""
 				writing(t, cloud, func(w *resource.Writer) error { return p.Forget(t.Context(), w, "demo") })
 			} else {
 				write(was)
 			}
-			if got := cloud.SSM.Values[url]; got != want {
+			if got := cloud.SSM.Values[outputs]; got != want {
 				t.Errorf("%d: %q, then another and back: %q", n, was, got)
 			}
 			cloud.Pass(time.Hour)

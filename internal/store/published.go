@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 
@@ -37,32 +36,25 @@ func inOrder(problems []params.Problem) []params.Problem {
 
 // Live is what Parameter Store has of a rack's status and outputs.
 type Live struct {
-	paths   ownership.Paths
-	rack    string
-	status  string
-	outputs map[string]string
+	paths           ownership.Paths
+	rack            string
+	status, outputs string
 }
 
 // ReadLive reads the status and the outputs of a rack.
 func ReadLive(ctx context.Context, reader ParameterReader, paths ownership.Paths, rack string) (Live, error) {
-	direct, err := readTree(ctx, reader, strings.TrimSuffix(paths.Status(rack), "/status"), false)
-	if err != nil {
-		return Live{}, err
-	}
-	outputs, err := ReadTree(ctx, reader, paths.Outputs(rack))
-	return Live{paths: paths, rack: rack, status: direct.Values["status"], outputs: outputs.Values}, err
+	direct, err := readTree(ctx, reader, paths.Rack(rack), false)
+	return Live{paths: paths, rack: rack, status: direct.Values["status"], outputs: direct.Values["outputs"]}, err
 }
 
-// Differs compares with the status and the outputs that were last written. It returns "" if they are the same, and else
-// what differs.
-func (l Live) Differs(reported Reported, outputs map[string]string) string {
+// Differs compares with the status that was last written and the outputs that the steps recorded. It returns "" if they are
+// the same, and else what differs.
+func (l Live) Differs(reported Reported, recorded map[string]string) string {
 	if !reported.Published(l.status) {
 		return "parameter " + l.paths.Status(l.rack)
 	}
-	for _, name := range slices.Sorted(maps.Keys(outputs)) {
-		if l.outputs[name] != outputs[name] {
-			return "parameter " + l.paths.Outputs(l.rack) + "/" + name
-		}
+	if len(recorded) > 0 && l.outputs != outputsText(recorded) {
+		return "parameter " + l.paths.Outputs(l.rack)
 	}
 	return ""
 }

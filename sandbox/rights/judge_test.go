@@ -168,8 +168,8 @@ func TestTheJudgeFinds(t *testing.T) {
 			p.calls[3] = called("Stopped", "states:StartExecution", machine, "Allow", true)
 		}, "Stopped: resync was refused states:StartExecution on stateMachine:Sawhorse-reconcile"},
 		{"a right that is missing", func(p *play) {
-			p.calls = append(p.calls, called("Story", "ssm:PutParameter", racks+"demo/outputs/a", "ImplicitDeny", true))
-		}, "Story: resync was refused ssm:PutParameter on parameter/sawhorse/racks/demo/outputs/a"},
+			p.calls = append(p.calls, called("Story", "ssm:PutParameter", racks+"demo/outputs", "ImplicitDeny", true))
+		}, "Story: resync was refused ssm:PutParameter on parameter/sawhorse/racks/demo/outputs"},
 		{"a record that is not whole", func(p *play) {
 			p.statements[5].Conditions = map[string]any{"Null": map[string]any{"aws:RequestTag/a": "false"}}
 		}, "was Allow and is ImplicitDeny when judged again"},

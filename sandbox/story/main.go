@@ -96,9 +96,7 @@ func enable(s *Script) {
 		s.Check("Cluster Autoscaler's replicas", autoscalerReplicas, "0")
 		s.Check("build group (min, desired, max)", buildGroup, "0 0 3")
 		s.Check("metrics-server is pinned to system nodes", pinned, "true")
-		s.Check("output interruption_queue_arn",
-			"aws ssm get-parameter --name /sawhorse/racks/demo/outputs/interruption_queue_arn --query Parameter.Value --output text",
-			"arn:aws:sqs:us-east-1:000000000000:demo-karpenter")
+		s.Check("output interruption_queue_arn", output("interruption_queue_arn"), "arn:aws:sqs:us-east-1:000000000000:demo-karpenter")
 	})
 }
 

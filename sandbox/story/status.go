@@ -39,6 +39,12 @@ func (s Status) wrong() string {
 	return strings.Join(names, " ")
 }
 
+// outputs reads what Sawhorse made for the rack demo.
+const outputs = "aws ssm get-parameter --name /sawhorse/racks/demo/outputs --query Parameter.Value --output text"
+
+// output prints one of them, null if it is absent.
+func output(name string) string { return outputs + " | jq -r ." + name }
+
 // Status reads the status of the rack demo.
 func (s *Script) Status() Status { return s.statusOf("demo") }
 

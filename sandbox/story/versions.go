@@ -6,7 +6,6 @@ import (
 )
 
 const (
-	karpenterVersion = "aws ssm get-parameter --name /sawhorse/racks/demo/outputs/karpenter_version --query Parameter.Value --output text"
 	controllerImages = `kubectl -n kube-system get pods -l app.kubernetes.io/name=karpenter ` +
 		`-o jsonpath='{range .items[*]}{.spec.containers[0].image}{"\n"}{end}' | sed 's/@.*//; s/.*://' | sort -u | paste -sd' '`
 	// podsNow prints each pod of the workload with its restarts and its node.
@@ -22,7 +21,7 @@ func Versions(s *Script) {
 	s.Chapter("Pods on nodes of Karpenter 1.10.0", func() {
 		onQuietNodes(s)
 		s.Type("kubectl wait nodeclaims -l karpenter.sh/nodepool=workload --for=condition=Initialized --timeout=60s")
-		s.Check("version in force", karpenterVersion, "1.10.0")
+		s.Check("version in force", output("karpenter_version"), "1.10.0")
 		s.Equal("hashes", hashes(s), "v4 same")
 		pods, claimed = s.Output(podsNow), s.Output(claimsNow)
 	})
@@ -70,7 +69,7 @@ func changed(s *Script, version, direction string) {
 	began := time.Now()
 	s.Reconciled(s.Put("karpenter_version", version))
 	s.Note(direction, time.Since(began))
-	s.Check("version in force", karpenterVersion, version)
+	s.Check("version in force", output("karpenter_version"), version)
 	s.Check("images of the controller's pods", controllerImages, version)
 	s.Check("Karpenter's pods are Ready", controllerReady, "2/2")
 	s.Check("NodePools", poolsReady, "build=True workload=True")
@@ -171,7 +170,7 @@ func withdrawn(s *Script, version string, set map[string]string, reason string) 
 	s.Failed(version, reason)
 	s.Note("until it is back", time.Since(began))
 	s.Type("sawhorse status demo || true")
-	s.Check("version in force", karpenterVersion, "1.10.0")
+	s.Check("version in force", output("karpenter_version"), "1.10.0")
 	s.Check("images of the controller's pods", controllerImages, "1.10.0")
 	s.Check("Karpenter's pods are Ready", controllerReady, "2/2")
 	s.Until("NodePools", poolsReady, "build=True workload=True", time.Minute)
@@ -202,13 +201,13 @@ func withhold(s *Script, action, agent string) (restore func()) {
 // rack keeps its version, and one that turns Karpenter on gets the new default. folder has the stack's template.
 func NewDefault(s *Script, folder string) {
 	s.Chapter("A Sawhorse with another default is deployed", func() {
-		s.Check("version in force", karpenterVersion, "1.10.0")
+		s.Check("version in force", output("karpenter_version"), "1.10.0")
 		since := releaseRevision(s)
 		stack(s, "deploy --require-approval never --app "+folder)
 		s.Check("it is another one than this checkout's: stacks", unlike, "with differences: 1")
 		s.FullPass()
 		s.State("Reconciled")
-		s.Check("version in force", karpenterVersion, "1.10.0")
+		s.Check("version in force", output("karpenter_version"), "1.10.0")
 		s.Check("images of the controller's pods", controllerImages, "1.10.0")
 		s.Equal("Helm's revision", releaseRevision(s), since)
 	})
@@ -216,7 +215,7 @@ func NewDefault(s *Script, folder string) {
 	s.Chapter("Off, and on for the first time again", func() {
 		off(s)
 		on(s)
-		s.Check("version in force", karpenterVersion, "1.15.1")
+		s.Check("version in force", output("karpenter_version"), "1.15.1")
 		s.Check("images of the controller's pods", controllerImages, "1.15.1")
 		single.start(s)
 		s.Check("the NodePool of its node", single.where(), "workload")
@@ -227,7 +226,7 @@ func NewDefault(s *Script, folder string) {
 		stack(s, "deploy --require-approval never --app "+ours)
 		s.FullPass()
 		s.State("Reconciled")
-		s.Check("version in force", karpenterVersion, "1.15.1")
+		s.Check("version in force", output("karpenter_version"), "1.15.1")
 		s.Check("images of the controller's pods", controllerImages, "1.15.1")
 		off(s)
 	})

@@ -108,7 +108,7 @@ var done = store.StepRecord{Step: "queue", Changes: []outcome.Change{{Subject: "
 
 func TestReconciled(t *testing.T) {
 	s := begin(t, store.Run{Outcome: "Planned", Goal: "karpenter", Warnings: warning}, done)
-	s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/old"] = "x"
+	s.cloud.SSM.Values["/sawhorse/racks/demo/outputs"] = `{"old":"x"}`
 	s.must(s.store.NoteOutputs(s.Context(), "demo", map[string]string{"url": "u", "old": ""})) // by whichever run
 	s.must(s.store.SaveRecords(s.Context(), "demo", plan.Records{WasOn: true, Karpenter: plan.KarpenterRecord{Version: "1.12.1"}}))
 	s.run(event("Planned"))
@@ -127,7 +127,7 @@ func TestReconciled(t *testing.T) {
 		detail.Generation != 7 || detail.Execution != "me" || detail.DryRun {
 		t.Errorf("%s %+v", kind, detail)
 	}
-	if got := s.cloud.SSM.Values; got["/sawhorse/racks/demo/outputs/url"] != "u" || len(got) != 2 {
+	if got := s.cloud.SSM.Values; got["/sawhorse/racks/demo/outputs"] != `{"url":"u"}` || len(got) != 2 {
 		t.Errorf("parameters %v", got)
 	}
 	s.reported(store.Digest(outcome.StateReconciled, store.Run{Goal: "karpenter", Warnings: warning}, nil))
@@ -571,7 +571,7 @@ func TestInterrupted(t *testing.T) {
 		}
 		s.run(event("Planned"))
 		if len(s.cloud.Events.Sent) == 0 || s.status().State != outcome.StateReconciled ||
-			s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/url"] != "u" {
+			s.cloud.SSM.Values["/sawhorse/racks/demo/outputs"] != `{"url":"u"}` {
 			t.Errorf("call %d failed, and in the end: %v, %v", n, s.cloud.Events.Sent, s.cloud.SSM.Values)
 		}
 	}
@@ -610,7 +610,7 @@ func TestForgotten(t *testing.T) {
 	if _, err := s.store.LockCluster(t.Context(), "arn", "demo"); err != nil {
 		t.Fatal(err)
 	}
-	s.cloud.SSM.Values["/sawhorse/racks/demo/status"], s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/a"] = "{}", "b"
+	s.cloud.SSM.Values["/sawhorse/racks/demo/status"], s.cloud.SSM.Values["/sawhorse/racks/demo/outputs"] = "{}", "{}"
 	s.run(event("Forgotten"))
 	claimant, _ := s.store.ClusterLock(t.Context(), "arn")
 	p, _ := s.store.Plan(t.Context(), "demo")

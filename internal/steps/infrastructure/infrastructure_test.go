@@ -118,6 +118,7 @@ func TestCreatesOnceAndRemovesAll(t *testing.T) {
 		if !maps.Equal(progress.Outputs, want) {
 			t.Errorf("outputs %v", progress.Outputs)
 		}
+		awsfake.Documented(t, want)
 		unchanged(t, cloud, i, wanted(false, podIdentity))
 	}
 }

@@ -91,6 +91,7 @@ func TestCreatesOnceAndRemovesAll(t *testing.T) {
 	if !maps.Equal(progress.Outputs, want) {
 		t.Errorf("outputs %v, want %v", progress.Outputs, want)
 	}
+	awsfake.Documented(t, want)
 	unchanged(t, cloud, q, true)
 
 	cloud.Forget()
