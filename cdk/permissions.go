@@ -336,7 +336,7 @@ func (s *sawhorse) reportPermissions() []awsiam.PolicyStatement {
 	outputs := parameter(paths.Outputs("*"))
 	return []awsiam.PolicyStatement{
 		allow([]string{"ssm:PutParameter", "ssm:DeleteParameter"}, []string{parameter(paths.Status("*")), outputs}),
-		allow([]string{"ssm:GetParameter"}, []string{outputs}),
+		allow([]string{"ssm:GetParameter"}, []string{outputs, parameter(paths.Change("*"))}),
 		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(paths.Params("*"))}),
 		deny([]string{"ssm:PutParameter", "ssm:DeleteParameter"}, []string{parameter(paths.Params("*") + "/*")}),
 		s.putEvents(),

@@ -32,15 +32,19 @@ func (s *Store) Listed(ctx context.Context, rack string) (bool, error) {
 	return values != nil, wrap(err, "list of racks: look for rack %s", rack)
 }
 
-// Exists reports whether a rack exists: it is on the list, or has parameters that no pass has read yet. Events may name
-// any number of other racks, and for those nothing is stored, published or measured.
-func (s *Store) Exists(ctx context.Context, reader ParameterReader, paths ownership.Paths, rack string) (bool, error) {
+// Exists reports whether a rack exists: it is on the list, or has parameters, or the parameter change, that no pass has read yet.
+// Events may name any number of other racks, and for those nothing is stored, published or measured.
+func (s *Store) Exists(ctx context.Context, reader RackReader, paths ownership.Paths, rack string) (bool, error) {
 	listed, err := s.Listed(ctx, rack)
 	if err != nil || listed {
 		return listed, err
 	}
 	tree, err := ReadTree(ctx, reader, paths.Params(rack))
-	return len(tree.Values) > 0, err
+	if err != nil || len(tree.Values) > 0 {
+		return err == nil, err
+	}
+	change, err := ReadVersion(ctx, reader, paths.Change(rack))
+	return change != nil, err
 }
 
 // Enlist adds a rack to the list. It may be repeated.

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -16,8 +15,7 @@ import (
 
 // ParameterWriter is the part of SSM's API that status and outputs need. Nothing is written under params/.
 type ParameterWriter interface {
-	ParameterReader
-	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
+	RackReader
 	PutParameter(context.Context, *ssm.PutParameterInput, ...func(*ssm.Options)) (*ssm.PutParameterOutput, error)
 	DeleteParameter(context.Context, *ssm.DeleteParameterInput, ...func(*ssm.Options)) (*ssm.DeleteParameterOutput, error)
 }
@@ -107,14 +105,11 @@ func (p Published) Forget(ctx context.Context, w *resource.Writer, rack string) 
 
 // read returns the text of a parameter. It is empty if the parameter is not there.
 func (p Published) read(ctx context.Context, place string) (string, error) {
-	out, err := p.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: &place})
-	if errors.As(err, new(*types.ParameterNotFound)) {
-		return "", nil
+	version, err := ReadVersion(ctx, p.SSM, place)
+	if err != nil || version == nil {
+		return "", err
 	}
-	if err != nil {
-		return "", fmt.Errorf("parameter %s: read: %w", place, err)
-	}
-	return *out.Parameter.Value, nil
+	return version.Text, nil
 }
 
 func (p Published) write(ctx context.Context, place, text, description string) error {

@@ -26,14 +26,25 @@ type Version struct {
 	Modified time.Time
 }
 
-// ChangeReader is the part of SSM's API that reading the parameter change needs.
-type ChangeReader interface {
+// VersionReader is the part of SSM's API that reading one parameter needs.
+type VersionReader interface {
 	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
+}
+
+// RackReader is the part of SSM's API that finding out whether a rack exists needs.
+type RackReader interface {
+	ParameterReader
+	VersionReader
+}
+
+// ChangeReader is the part of SSM's API that reading a rack's parameters and its parameter change needs.
+type ChangeReader interface {
+	RackReader
 	GetParameterHistory(context.Context, *ssm.GetParameterHistoryInput, ...func(*ssm.Options)) (*ssm.GetParameterHistoryOutput, error)
 }
 
 // ReadVersion returns the present version of a parameter, or nil if there is no such parameter.
-func ReadVersion(ctx context.Context, reader ChangeReader, name string) (*Version, error) {
+func ReadVersion(ctx context.Context, reader VersionReader, name string) (*Version, error) {
 	out, err := reader.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})
 	if errors.As(err, new(*types.ParameterNotFound)) {
 		return nil, nil

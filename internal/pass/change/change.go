@@ -20,7 +20,6 @@ import (
 
 // SSM lists the Parameter Store calls of the step.
 type SSM interface {
-	store.ParameterReader
 	store.ChangeReader
 	PutParameter(context.Context, *ssm.PutParameterInput, ...func(*ssm.Options)) (*ssm.PutParameterOutput, error)
 }

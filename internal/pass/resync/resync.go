@@ -64,7 +64,7 @@ type Resync struct {
 	Audit string
 	Store *store.Store
 	// Parameters reads whether a rack that is not listed has parameters.
-	Parameters store.ParameterReader
+	Parameters store.RackReader
 	Paths      ownership.Paths
 	// Report writes the status of a pass that could not report itself.
 	Report  func(context.Context, report.Event) (report.Answer, error)

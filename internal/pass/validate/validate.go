@@ -37,10 +37,7 @@ type Validate struct {
 	Store      *store.Store
 	Paths      ownership.Paths
 	Now        func() time.Time
-	Parameters interface {
-		store.ParameterReader
-		store.ChangeReader
-	}
+	Parameters store.ChangeReader
 	// Observer also has what the deployment allows racks to do.
 	Observer *observe.Observer
 	S3       Objects
