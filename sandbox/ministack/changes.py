@@ -2,11 +2,12 @@
 
 SSM's events are best effort. Here they are reliable, unless a script orders otherwise for the next ones (POST
 /_sandbox/change-events?order=drop&count=3): they are dropped (drop), delivered twice (repeat), or delivered after
-the event that follows (delay). Only events of a rack's parameters count, because functions write statuses and
+the event that follows (delay). Only events of what users write count, because functions write statuses and
 outputs at any time.
 """
 
 import json
+import re
 
 from ministack.services import eventbridge
 
@@ -28,7 +29,7 @@ def emit(operation, param):
     if param.get("Description"):
         detail["description"] = param["Description"]
     event = ("aws.ssm", "Parameter Store Change", detail, [param["ARN"]])
-    for one in _delivered(event) if "/params/" in param["Name"] else [event]:
+    for one in _delivered(event) if re.search("/params/|/change$", param["Name"]) else [event]:
         put(*one)
 
 

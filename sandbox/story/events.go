@@ -8,8 +8,9 @@ import (
 
 // report is the detail of an event about a pass, as docs/events.md describes it.
 type report struct {
-	Rack, Change, Error, Step, Reason, Request string
+	Rack, Event, Error, Step, Reason, Request string
 
+	Change          int64
 	DryRun          bool
 	Steps           []string
 	DurationSeconds float64

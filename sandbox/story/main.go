@@ -38,7 +38,7 @@ const (
 func Main(s *Script) {
 	clusterBefore(s)
 	enable(s)
-	change(s)
+	lands(s)
 	pending(s)
 	refusedBySSM(s)
 	refusedByThePass(s)
@@ -100,7 +100,7 @@ func enable(s *Script) {
 	})
 }
 
-func change(s *Script) {
+func lands(s *Script) {
 	s.Chapter("c. A change lands", func() {
 		s.Check("NodePool's CPU limit", cpuLimit, "100")
 		s.Put("karpenter_cpu_limit", "200")

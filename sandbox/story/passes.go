@@ -23,7 +23,7 @@ import (
 // Write is something that asks for a pass: a write of a parameter, or an event.
 type Write struct {
 	Rack string
-	// Parameter and Version are those of a write of a parameter; Version is 0 for a deletion.
+	// Parameter and Version are those of a write of a parameter, or of the parameter change; Version is 0 for a deletion.
 	Parameter string
 	Version   int64
 	// Event is the ID of an event that was put on a bus.
@@ -57,9 +57,20 @@ func (w Write) started(in input) bool {
 	case w.Event != "":
 		return in.ID == w.Event
 	case w.Parameter != "":
-		return in.Source == "aws.ssm" && in.Detail.Name == folder(w.Rack)+"params/"+w.Parameter
+		return in.Source == "aws.ssm" && in.Detail.Name == parameter(w.Rack, w.Parameter)
 	}
 	return in.Source == w.Source && in.Detail.Rack == w.Rack
+}
+
+// change is the name of the parameter that changes several others. No setting has this name.
+const change = "change"
+
+// parameter returns the full name of a parameter of a rack.
+func parameter(rack, name string) string {
+	if name == change {
+		return folder(rack) + change
+	}
+	return folder(rack) + "params/" + name
 }
 
 // folder is where the rack's parameters, status and outputs are.
@@ -71,7 +82,7 @@ func (s *Script) Put(name, value string) Write { return s.PutOf("demo", name, va
 // PutOf writes a parameter of a rack.
 func (s *Script) PutOf(rack, name, value string) Write {
 	w := Write{Rack: rack, Parameter: name, At: time.Now()}
-	text := s.typed("aws ssm put-parameter --overwrite --type String --name " + folder(rack) + "params/" + name + " --value " + quoted(value))
+	text := s.typed("aws ssm put-parameter --overwrite --type String --name " + parameter(rack, name) + " --value " + quoted(value))
 	var answer struct{ Version int64 }
 	if err := json.Unmarshal([]byte(text), &answer); err != nil {
 		s.fail("put-parameter: %v", err)
@@ -108,7 +119,7 @@ func (s *Script) Unset(names ...string) {
 // Delete deletes a parameter of a rack.
 func (s *Script) Delete(rack, name string) Write {
 	w := Write{Rack: rack, Parameter: name, At: time.Now()}
-	s.Type("aws ssm delete-parameter --name " + folder(rack) + "params/" + name)
+	s.Type("aws ssm delete-parameter --name " + parameter(rack, name))
 	return s.wrote(w)
 }
 
@@ -117,11 +128,8 @@ func (s *Script) wrote(w Write) Write {
 	return w
 }
 
-// Kinds of events that an operator puts on Sawhorse's bus.
-const (
-	reconcileRequested = "Rack Reconcile Requested"
-	changeRequested    = "Rack Parameters Change Requested"
-)
+// reconcileRequested is the kind of event that an operator puts on Sawhorse's bus.
+const reconcileRequested = "Rack Reconcile Requested"
 
 // object is the detail of an event, or another JSON object.
 type object = map[string]any
@@ -138,16 +146,16 @@ func (s *Script) Request(options ...string) Write {
 // FullPass requests a full pass and waits for its end.
 func (s *Script) FullPass() { s.Served(s.Request("full")) }
 
-// Change requests a change of several parameters.
+// Change changes several parameters of the rack demo at once.
 func (s *Script) Change(set map[string]string, unset ...string) Write {
-	detail := object{"rack": "demo"}
+	wanted := object{}
 	if len(set) > 0 {
-		detail["set"] = set
+		wanted["set"] = set
 	}
 	if len(unset) > 0 {
-		detail["unset"] = unset
+		wanted["unset"] = unset
 	}
-	return s.Event(changeRequested, detail)
+	return s.Put(change, encoded(wanted))
 }
 
 // Event puts one event of an operator on Sawhorse's bus.

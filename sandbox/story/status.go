@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -19,7 +20,12 @@ type Status struct {
 	Problems    []struct{ Parameter string }
 	Failure     struct{ Step string }
 	Brakes      []string
-	Pools       []struct {
+	Change      struct {
+		Version  int64
+		Outcome  string
+		Problems []struct{ Parameter, Message string }
+	}
+	Pools []struct {
 		Pool            string
 		Nodes, Outdated int
 		Ready           bool
@@ -44,6 +50,15 @@ const outputs = "aws ssm get-parameter --name /sawhorse/racks/demo/outputs --que
 
 // output prints one of them, null if it is absent.
 func output(name string) string { return outputs + " | jq -r ." + name }
+
+// changed returns what the status says of the last change: its version, its outcome, and the parameters that have problems.
+func (s Status) changed() string {
+	text := fmt.Sprint(s.Change.Version, " ", s.Change.Outcome)
+	for _, p := range s.Change.Problems {
+		text += " " + p.Parameter
+	}
+	return text
+}
 
 // Status reads the status of the rack demo.
 func (s *Script) Status() Status { return s.statusOf("demo") }

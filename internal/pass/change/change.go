@@ -230,8 +230,8 @@ func (w *writer) failed(ctx context.Context, i int, name string, err error) (lat
 	return true, w.Store.Request(ctx, w.rack)
 }
 
-// delay returns how long after so many failed attempts the next one follows. Ten attempts take seven minutes.
-func delay(attempts int) time.Duration { return min(time.Second<<attempts, 90*time.Second) }
+// delay returns how long after so many failed attempts the next one follows. Ten attempts take two minutes.
+func delay(attempts int) time.Duration { return min(time.Second<<attempts, 20*time.Second) }
 
 // giveUp ends a change that cannot be written, and this iteration with it, because its plan was made for the change. It requests
 // another iteration, which makes a plan without the change and puts back what was written.

@@ -317,7 +317,7 @@ func TestAWriteThatIsDenied(t *testing.T) {
 	if got := s.gaveUp(1, "b"); !strings.Contains(got, "AccessDeniedException") {
 		t.Errorf("%s", got)
 	}
-	if took := s.cloud.Now().Sub(began); took < 5*time.Minute || took > longest {
+	if took := s.cloud.Now().Sub(began); took < 2*time.Minute || took > longest {
 		t.Errorf("given up after %s", took)
 	}
 	s.wrote(s.call(), "a written")

@@ -10,8 +10,11 @@ import (
 // The script to copy for a new one.
 func TestExample(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Example) }
 
-// Tests that a change request with several parameters is applied as a whole, once, or not at all.
-func TestChangeRequest(t *testing.T) { pool.Take(t).Run(story.Enabled, story.ChangeRequest) }
+// Several parameters are changed as a whole, or not at all.
+func TestChanges(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Changes) }
+
+// A change that cannot be written is given up and put back, and holds up nothing.
+func TestChangeGivenUp(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.ChangeGivenUp) }
 
 // Tests additional pools, overrides, the pool settings that are rejected, and JSON from S3.
 func TestPools(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Pools) }
