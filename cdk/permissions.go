@@ -115,7 +115,7 @@ func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
 			on([]string{records, list, rollouts, plans, changes, claims}, remove),
 		}
 	case "resync":
-		return []awsiam.PolicyStatement{on([]string{records, list}, update, get, put, query), on([]string{rollouts}, get)}
+		return []awsiam.PolicyStatement{on([]string{records, list}, update, get, put, query), on([]string{changes, rollouts}, get)}
 	case "rollout": // the status records, and the rollouts
 		return []awsiam.PolicyStatement{on([]string{records, rollouts}, update, get, query)}
 	}
@@ -214,7 +214,8 @@ func (s *sawhorse) changePermissions() []awsiam.PolicyStatement {
 	folders := ownership.Paths{Prefix: s.Prefix}.Params("*")
 	return []awsiam.PolicyStatement{
 		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(folders)}),
-		allow([]string{"ssm:PutParameter", "ssm:GetParameterHistory"}, []string{parameter(folders + "/*")}),
+		allow([]string{"ssm:PutParameter"}, []string{parameter(folders + "/*")}),
+		allow([]string{"ssm:GetParameterHistory"}, []string{parameter(folders + "/*")}),
 	}
 }
 

@@ -183,7 +183,7 @@ func TestOnlyKarpentersInstancesAreTerminated(t *testing.T) {
 	}
 }
 
-// Users own the parameters. One function writes them, for change requests. The policy for operators is for users.
+// Users own the parameters. One function writes them, for changes of several. The policy for operators is for users.
 func TestOnlyChangeWritesParameters(t *testing.T) {
 	seen := false
 	for _, g := range production.grants() {

@@ -105,16 +105,17 @@ func TestPatterns(t *testing.T) {
 	}
 	got := patterns(production)
 	for _, want := range []string{
-		`{"detail":{"name":[{"wildcard":"/sawhorse/racks/*/params/*"}],"operation":["Create","Update","Delete"]},` +
+		`{"detail":{"name":[{"wildcard":"/sawhorse/racks/*/params/*"},{"wildcard":"/sawhorse/racks/*/change"}],"operation":["Create","Update","Delete"]},` +
 			`"detail-type":["Parameter Store Change"],"source":["aws.ssm"]}`,
-		`{"detail-type":["Rack Reconcile Requested","Rack Parameters Change Requested"]}`,
+		`{"detail-type":["Rack Reconcile Requested"]}`,
 		`"status":["FAILED","TIMED_OUT","ABORTED"]`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no pattern has %s:\n%s", want, got)
 		}
 	}
-	if got := patterns(custom); !strings.Contains(got, `"/tools/sawhorse/racks/*/params/*"`) {
+	if got := patterns(custom); !strings.Contains(got, `"/tools/sawhorse/racks/*/params/*"`) ||
+		!strings.Contains(got, `"/tools/sawhorse/racks/*/change"`) {
 		t.Errorf("the prefix is not in the pattern:\n%s", got)
 	}
 	for id, rule := range production.all("AWS::Events::Rule") {

@@ -12,7 +12,7 @@ const (
 	// PassRejected means that there are problems. If there are steps, they repair towards the last good plan. The state
 	// machine also reports it if a step rejected the input.
 	PassRejected Outcome = "Rejected"
-	// PassPaused means paused=true. Only accepted change requests are written.
+	// PassPaused means paused=true. Only accepted changes are written.
 	PassPaused Outcome = "Paused"
 	// PassDryRun means that a dry run was answered.
 	PassDryRun Outcome = "DryRun"

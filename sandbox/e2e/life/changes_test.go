@@ -14,7 +14,9 @@ func TestExample(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Example) 
 func TestChanges(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Changes) }
 
 // A change that cannot be written is given up and put back, and holds up nothing.
-func TestChangeGivenUp(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.ChangeGivenUp) }
+func TestChangeGivenUp(t *testing.T) {
+	pool.Take(t, stage.Long).Run(story.Enabled, story.ChangeGivenUp)
+}
 
 // Tests additional pools, overrides, the pool settings that are rejected, and JSON from S3.
 func TestPools(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Pools) }
