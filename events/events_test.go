@@ -154,6 +154,8 @@ func TestSchemaOfARequestRefuses(t *testing.T) {
 	for name, breakIt := range map[string]func(detail map[string]any){
 		"no rack":          func(d map[string]any) { delete(d, "rack") },
 		"an unknown field": func(d map[string]any) { d["forced"] = true },
+		"force as a flag":  func(d map[string]any) { d["force"] = true },
+		"an unknown word":  func(d map[string]any) { d["force"] = []any{"rooms"} },
 		"a flag as a text": func(d map[string]any) { d["full"] = "true" },
 		"a change":         func(d map[string]any) { d["dryRun"], d["set"] = false, map[string]any{"node_disk": "30"} },
 		"a number in set":  func(d map[string]any) { d["set"] = map[string]any{"karpenter_cpu_limit": 200.0} },

@@ -20,9 +20,8 @@ type ReconcileRequested struct {
 	// be. Only dry runs take them.
 	Set   map[string]string `json:"set,omitempty"`
 	Unset []string          `json:"unset,omitempty"`
-	// Force overrides the checks that refuse to remove Karpenter, for example because its pods fit nowhere else, and tries
-	// again a version of Karpenter that has failed.
-	Force bool `json:"force,omitempty"`
+	// Force has the guards to override (ForceWords).
+	Force Force `json:"force,omitempty"`
 }
 
 // DetailType returns TypeReconcileRequested.

@@ -274,6 +274,9 @@ func TestTheFieldsOfARequestAreThoseOfItsType(t *testing.T) {
 		fields = append(fields, "'"+name+"'")
 		check := map[reflect.Kind]string{reflect.Bool: "$flag($d." + name + ")", reflect.String: "$text($d." + name + ")",
 			reflect.Map: "$type($d." + name + ") = 'object'", reflect.Slice: "$type($d." + name + ") = 'array'"}[f.Type.Kind()]
+		if f.Type == reflect.TypeFor[events.Force]() {
+			check = "$words($d." + name + ")"
+		}
 		if name != "rack" && !strings.Contains(unknown, check) {
 			t.Errorf("the type of %s is not checked by %s: %s", name, check, unknown)
 		}
@@ -287,6 +290,9 @@ func TestTheFieldsOfARequestAreThoseOfItsType(t *testing.T) {
 	slices.Sort(fields)
 	if !slices.Equal(got, fields) {
 		t.Errorf("allowed are %v, want %v", got, fields)
+	}
+	if want := "/^(" + strings.Join(events.ForceWords, "|") + ")$/"; !strings.Contains(unknown, want) {
+		t.Errorf("unknown lacks %s: %s", want, unknown)
 	}
 	if want := fmt.Sprintf("$length($d.request) : 0) <= %d)", events.MaxRequest); !strings.Contains(unknown, want) {
 		t.Errorf("unknown lacks %s: %s", want, unknown)

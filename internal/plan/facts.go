@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
@@ -46,8 +47,9 @@ type Facts struct {
 	Records Records `json:"records"`
 	// Writes maps parameters to their versions in Parameter Store.
 	Writes map[string]int64 `json:"-"`
-	// Force means that the pass was requested with force, and that no version of Karpenter has failed since.
-	Force bool `json:"-"`
+	// Force has the guards to override: those of the requests of the pass, but that of a version of Karpenter that has failed
+	// since.
+	Force events.Force `json:"-"`
 	// Deployment has what the deployment of Sawhorse allows racks to do.
 	Deployment Deployment `json:"-"`
 }

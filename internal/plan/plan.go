@@ -20,9 +20,9 @@ type Plan struct {
 	Generation int64   `json:"generation"`
 	Cluster    Cluster `json:"cluster"`
 	Goal       Goal    `json:"goal"`
-	// Force overrides the checks that can block a removal. It is a property of the request that started the pass and
-	// not of the desired state, so Build does not set it and no fingerprint includes it.
-	Force bool `json:"force,omitempty"`
+	// Force has the guards to override. It is a property of the request that started the pass and not of the desired state,
+	// so Build does not set it and no fingerprint includes it.
+	Force events.Force `json:"force,omitempty"`
 	// From identifies the parameters, and the objects that they name, that the plan was made from (Records.From). The pass
 	// that puts the plan in force sets it.
 	From string `json:"from,omitempty"`

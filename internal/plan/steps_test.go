@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
@@ -175,7 +176,7 @@ func TestFingerprints(t *testing.T) {
 		{"nothing", func(*Plan) {}, ""},
 		{"a new generation", func(p *Plan) { p.Generation++ }, ""},
 		{"what comes back if the version fails", func(p *Plan) { p.Controller.Previous = &p.Controller.Release }, ""},
-		{"force", func(p *Plan) { p.Force = true }, ""},
+		{"force", func(p *Plan) { p.Force = events.Force{events.ForceRoom} }, ""},
 		{"the access mode", func(p *Plan) { p.Access.Mode = "API_AND_CONFIG_MAP" }, "access access/conflicts"},
 		{"a function's right in the cluster", func(p *Plan) {
 			p.Access.Rights = map[string][]Right{"nodepools": {right("", "nodes", "list")}}

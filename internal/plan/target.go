@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	catalogue "github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
@@ -89,7 +90,7 @@ func targetOf(config params.Config, facts Facts) target {
 		wanted = kept
 	case wanted == "":
 		wanted = kept
-	case inForce != "" && failed != nil && failed.Version == wanted && failed.Write == facts.Writes[params.ParamVersion] && !facts.Force:
+	case inForce != "" && failed != nil && failed.Version == wanted && failed.Write == facts.Writes[params.ParamVersion] && !facts.Force.Has(events.ForceVersion):
 		wanted, t.failed = inForce, failed
 	}
 	if wanted == "" {
@@ -116,7 +117,7 @@ func (b *builder) version() {
 	}
 	if failed := b.target.failed; failed != nil {
 		b.warn(params.ParamVersion, "karpenter_version is %s, but Karpenter %s failed here (%s), so %s came back and stays in force; "+
-			"write karpenter_version again, or send a request with force, to try %s once more",
+			"write karpenter_version again, or send a request with \"force\": [\"version\"], to try %s once more",
 			failed.Version, failed.Version, strings.TrimRight(failed.Reason, ". "), inForce, failed.Version)
 	}
 	if b.plan.Goal == GoalKarpenter && b.target.missing == "" {

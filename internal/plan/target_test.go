@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -29,7 +30,7 @@ func TestTarget(t *testing.T) {
 	again, forced, first := rolledBack, rolledBack, rolledBack
 	rolledBack.Writes = map[string]int64{"karpenter_version": 7}
 	again.Writes = map[string]int64{"karpenter_version": 8}
-	forced.Writes, forced.Force = rolledBack.Writes, true
+	forced.Writes, forced.Force = rolledBack.Writes, events.Force{events.ForceVersion}
 	first.Writes, first.Records.Karpenter.Version = rolledBack.Writes, "" // nothing came back
 	starting, removed, unknown := running(""), running("1.14.3"), running("1.9.0")
 	starting.Records.Karpenter = plan.KarpenterRecord{Planned: "1.12.1"}
@@ -54,7 +55,7 @@ func TestTarget(t *testing.T) {
 		{what: "a removal changes no version", params: off(choosing("1.14.3")), facts: running("1.10.0"), target: "1.10.0"},
 		{what: "it failed", params: choosing("1.14.3"), facts: rolledBack, target: "1.12.1",
 			warning: "karpenter_version is 1.14.3, but Karpenter 1.14.3 failed here (its pods did not start), so 1.12.1 came back and stays " +
-				"in force; write karpenter_version again, or send a request with force, to try 1.14.3 once more"},
+				"in force; write karpenter_version again, or send a request with \"force\": [\"version\"], to try 1.14.3 once more"},
 		{what: "it failed and was written again", params: choosing("1.14.3"), facts: again, target: "1.14.3", previous: "1.12.1"},
 		{what: "it failed and is forced", params: choosing("1.14.3"), facts: forced, target: "1.14.3", previous: "1.12.1"},
 		{what: "it failed, and another is chosen", params: choosing("1.15.1"), facts: rolledBack, target: "1.15.1", previous: "1.12.1"},

@@ -26,6 +26,7 @@ func TestWhatAChangeAsksFor(t *testing.T) {
 		set        map[string]string
 		unset      []string
 		note       string
+		force      []string
 		malformed  []string // paths, each with a part of the message
 	}{
 		{what: "both", text: `{"set":{"karpenter_cpu_limit":"200","node_disk":"30"},"unset":["karpenter_arch"],"note":"why"}`,
@@ -52,11 +53,15 @@ func TestWhatAChangeAsksFor(t *testing.T) {
 		{what: "null in unset", text: `{"unset":["a",null]}`, malformed: []string{"unset[1]: unset[1] is no text"}},
 		{what: "unset twice", text: `{"unset":["a","a"]}`, malformed: []string{`unset[1]: names "a" a second time`}},
 		{what: "a name in both", text: `{"set":{"a":"1"},"unset":["a"]}`, malformed: []string{`unset[0]: names "a" a second time`}},
+		{what: "words", text: `{"force":["room","new-defaults"]}`, force: []string{"room", "new-defaults"}},
+		{what: "words that there are not", text: `{"force":["room","rooms",7]}`,
+			malformed: []string{`force[1]: the word "rooms"; allowed are room`, "force[2]: allowed are room"}},
+		{what: "force as a flag", text: `{"force":true}`, malformed: []string{"force: force is no list"}},
 		{what: "a note that is no text", text: `{"note":7}`, malformed: []string{"note: note is no text"}},
 		{what: "a long note", text: `{"note":"` + long[:maxNote+1] + `"}`, malformed: []string{"note: note has 257 bytes"}},
 	} {
 		got := ParseChange(c.text)
-		if !maps.Equal(got.Set, c.set) || !slices.Equal(got.Unset, c.unset) || got.Note != c.note || len(got.Malformed) != len(c.malformed) {
+		if !maps.Equal(got.Set, c.set) || !slices.Equal(got.Unset, c.unset) || got.Note != c.note || !slices.Equal(got.Force, c.force) || len(got.Malformed) != len(c.malformed) {
 			t.Errorf("%s: %.200v", c.what, got)
 			continue
 		}

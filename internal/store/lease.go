@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/sawhorse-io/sawhorse/events"
 )
 
 // LeaseTime is how long a pass holds a rack without renewing the lease. It is longer than the timeout of one task
@@ -24,10 +27,10 @@ type Lease struct {
 	// Requested is the number of events for the rack so far. Served is the value of Requested when the last completed
 	// iteration began.
 	Requested, Served int64
-	// Full and Force report whether an event that is not served yet asked for it.
-	Full, Force bool
-	// ForceAt is the value of Requested after the last event that asked for force.
-	ForceAt int64
+	// Full reports whether an event that is not served yet asked for it. Force has the words of such events, with the value of
+	// Requested after the last event that had the word.
+	Full  bool
+	Force map[string]int64
 	// Since is when the current owner took the lease, also if that pass ended without freeing it. It is zero if there is
 	// no owner.
 	Since time.Time
@@ -57,8 +60,14 @@ func leaseOf(values item) Lease {
 		Requested: numberOf(values, "requested"),
 		Served:    served,
 		Full:      numberOf(values, "fullAt") > served,
-		Force:     numberOf(values, "forceAt") > served,
-		ForceAt:   numberOf(values, "forceAt"),
+	}
+	for _, word := range events.ForceWords {
+		if at := numberOf(values, forceAttribute(word)); at > served {
+			if lease.Force == nil {
+				lease.Force = map[string]int64{}
+			}
+			lease.Force[word] = at
+		}
 	}
 	if since := numberOf(values, "since"); since > 0 && stringOf(values, "owner") != "" {
 		lease.Since = time.Unix(since, 0)
@@ -69,6 +78,22 @@ func leaseOf(values item) Lease {
 		}
 	}
 	return lease
+}
+
+// forceAttribute is the attribute for a word of a request's force. DynamoDB's expressions take no dashes.
+func forceAttribute(word string) string { return "force" + strings.ReplaceAll(word, "-", "") + "At" }
+
+// Force adds the words of a change to the lease, as if the last request had them.
+func (s *Store) Force(ctx context.Context, rack string, words events.Force, requested int64) error {
+	if len(words) == 0 {
+		return nil
+	}
+	var set []string
+	for _, word := range words {
+		set = append(set, forceAttribute(word)+" = :requested")
+	}
+	err := s.update(ctx, key(rack, "lease"), "SET "+strings.Join(set, ", "), "", item{":requested": number(requested)})
+	return wrap(err, "rack %s: force %s", rack, strings.Join(words, ", "))
 }
 
 // Lease reads a rack's lease without taking it, and whether a pass holds it.

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -107,6 +108,8 @@ type Requested struct {
 	// Set maps names to new values. Unset has the names of parameters that get their default.
 	Set   map[string]string `json:"set,omitempty"`
 	Unset []string          `json:"unset,omitempty"`
+	// Force has the guards to override.
+	Force events.Force `json:"force,omitempty"`
 	// Note is for people.
 	Note string `json:"note,omitempty"`
 	// Object is the s3:// value that the parameter has in place of the change, until it is read.
@@ -142,7 +145,7 @@ func ParseChange(written string) (r Requested) {
 	document, flaw := params.JSONObject(written)
 	if flaw != "" {
 		return Requested{Malformed: []params.Problem{params.NewProblem(ParameterChange, "",
-			`change %s; allowed is a JSON object with set, unset and note; write, for example, {"set": {"karpenter_cpu_limit": "200"}}`, flaw)}}
+			`change %s; allowed is a JSON object with set, unset, force and note; write, for example, {"set": {"karpenter_cpu_limit": "200"}}`, flaw)}}
 	}
 	p := parsing{Requested: Requested{Set: map[string]string{}}}
 	for _, field := range slices.Sorted(maps.Keys(document)) {
@@ -151,11 +154,13 @@ func ParseChange(written string) (r Requested) {
 			p.set(value)
 		case "unset":
 			p.unset(value)
+		case "force":
+			p.force(value)
 		case "note":
 			p.note(value)
 		default:
-			p.problem(field, "%s is no field of a change; allowed are set, unset and note; %s", params.Quoted(field),
-				params.DidYouMean(field, []string{"set", "unset", "note"}, "leave it out"))
+			p.problem(field, "%s is no field of a change; allowed are set, unset, force and note; %s", params.Quoted(field),
+				params.DidYouMean(field, []string{"set", "unset", "force", "note"}, "leave it out"))
 		}
 	}
 	if len(p.Malformed) > 0 {
@@ -217,6 +222,23 @@ func (p *parsing) add(at, name string) {
 		return
 	}
 	p.Unset = append(p.Unset, name)
+}
+
+func (p *parsing) force(value any) {
+	words, is := value.([]any)
+	if !is {
+		p.problem("force", `force is no list; allowed is a list of words; write, for example, "force": ["%s"]`, events.ForceRoom)
+		return
+	}
+	for i, entry := range words {
+		word, is := entry.(string)
+		if !is || !slices.Contains(events.ForceWords, word) {
+			p.problem(fmt.Sprintf("force[%d]", i), "force has the word %s; allowed are %s; write one of these",
+				params.Quoted(fmt.Sprint(entry)), strings.Join(events.ForceWords, ", "))
+			continue
+		}
+		p.Force = append(p.Force, word)
+	}
 }
 
 func (p *parsing) note(value any) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -49,7 +50,7 @@ func TestAnUpgradeOfSawhorseKeepsThePools(t *testing.T) {
 			facts: func(f *plan.Facts) {
 				f.NodeClaims, f.Pools = []plan.Object{}, map[string]plan.PoolFacts{"build": {}, "workload": {}}
 			}},
-		"force": {old: hop, instead: hops, changed: "build workload", facts: func(f *plan.Facts) { f.Force = true }},
+		"force": {old: hop, instead: hops, changed: "build workload", facts: func(f *plan.Facts) { f.Force = events.Force{events.ForceNewDefaults} }},
 		"another version of Karpenter": {old: hop, instead: hops, changed: "build workload",
 			inForce: func(p *plan.Plan) { p.Controller.Release.Version = "1.8.6" }},
 		"another architecture of the groups": {old: `"kubernetes.io/arch","operator":"In","values":["amd64"]`,

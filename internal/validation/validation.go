@@ -5,6 +5,7 @@ package validation
 import (
 	"slices"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
@@ -96,7 +97,7 @@ func Validate(in Input) Result {
 // inherit leaves pools as they are in the plan in force if another release of Sawhorse would make them otherwise, and Karpenter
 // would replace their nodes. It returns a warning for each.
 func (d *draft) inherit(in Input) (warnings []params.Problem) {
-	if !in.Compare || in.InForce == nil || in.Before == nil || in.Facts.Force ||
+	if !in.Compare || in.InForce == nil || in.Before == nil || in.Facts.Force.Has(events.ForceNewDefaults) ||
 		in.InForce.Controller.Release.Version != d.Plan.Controller.Release.Version {
 		return nil
 	}
@@ -109,7 +110,7 @@ func (d *draft) inherit(in Input) (warnings []params.Problem) {
 	for _, pool := range kept {
 		warnings = append(warnings, params.NewProblem("rack", "", "pool %s stays as it was applied: this release of Sawhorse would make it "+
 			"otherwise, and Karpenter would replace its nodes, though no parameter of the pool has changed; to have them replaced, as the "+
-			"pool's disruption budget allows, send Rack Reconcile Requested with \"force\": true", pool))
+			"pool's disruption budget allows, send Rack Reconcile Requested with \"force\": [\"new-defaults\"]", pool))
 	}
 	return warnings
 }

@@ -24,7 +24,7 @@ func Guards(s *Script) {
 		s.Check("build group (min, desired, max)", buildGroup, "0 0 3")
 		s.Check("system group (min, desired, max)", systemGroup, system)
 		s.Type("sawhorse status demo || true")
-		s.Says("cpu", `"force": true`)
+		s.Says("cpu", `"force": ["room"]`)
 		s.Check("NodePools and EC2NodeClasses", pools, untouched)
 		s.Check("pods of orders that run", crowd.runs(), "3")
 	})
@@ -36,8 +36,15 @@ func Guards(s *Script) {
 		s.Equal("calls that write, beside Sawhorse's own records", s.writes(), "[]")
 	})
 
+	s.Chapter("One word lifts one guard", func() {
+		s.Force("room")
+		s.Rejected("theirs", `"force": ["foreign-pools"]`)
+		s.Equal("calls that write, beside Sawhorse's own records", s.writes(), "[]")
+	})
+
 	s.Chapter("Off, all the same", func() {
-		s.Reconciled(s.Request("force"))
+		s.Put(change, `{"set": {"karpenter_enabled": "false"}, "force": ["room", "foreign-pools"]}`)
+		s.Reconciled()
 		s.Says("Pods without a place stay Pending", "did not make: theirs")
 		s.Check("NodePools", "kubectl get nodepools -o name", "nodepool.karpenter.sh/theirs")
 		crowd.end(s)

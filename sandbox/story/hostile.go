@@ -51,7 +51,7 @@ func Hostile(s *Script) {
 
 	s.Chapter("An event that Sawhorse does not take", func() {
 		began := time.Now()
-		s.answered(s.putEvents("sawhorse", "operator", "Rack Something Requested", object{"rack": "demo", "full": true, "force": true}))
+		s.answered(s.putEvents("sawhorse", "operator", "Rack Something Requested", object{"rack": "demo", "full": true, "force": []string{"room"}}))
 		s.Equal("executions: one that answers it, and none that answers the answer", s.executions(began), 1)
 	})
 
@@ -97,7 +97,7 @@ func racksInTable(s *Script) string {
 func onTheDefaultBus(s *Script) {
 	s.Chapter("Events on the default bus, with Sawhorse's own source", func() {
 		began, before := time.Now(), s.Status().text
-		rack := object{"rack": "demo", "full": true, "force": true}
+		rack := object{"rack": "demo", "full": true, "force": []string{"room"}}
 		write := object{"name": "/sawhorse/racks/demo/params/paused", "operation": "Update"}
 		ended := object{"executionArn": "arn:aws:states:us-east-1:000000000000:execution:Sawhorse-reconcile:forged",
 			"stateMachineArn": s.Output("echo " + machine), "status": "ABORTED", "input": encoded(object{"detail": rack})}

@@ -36,7 +36,7 @@ func OnWhileDraining(s *Script) {
 		s.Say("The pod fits on no other node, so off has to be forced.")
 		s.Put("karpenter_enabled", "false")
 		s.Rejected()
-		s.Request("force")
+		s.Force("room")
 		s.Await("its NodeClaim drains", func() string {
 			drains := slices.ContainsFunc(nodeClaims(s).Items, func(c nodeClaim) bool { return c.Metadata.DeletionTimestamp != "" })
 			return fmt.Sprint(drains)

@@ -134,13 +134,18 @@ const reconcileRequested = "Rack Reconcile Requested"
 // object is the detail of an event, or another JSON object.
 type object = map[string]any
 
-// Request requests a pass. With an option, such as "full" or "force", it is a pass of that kind.
+// Request requests a pass. With an option, such as "full", it is a pass of that kind.
 func (s *Script) Request(options ...string) Write {
 	detail := object{"rack": "demo"}
 	for _, option := range options {
 		detail[option] = true
 	}
 	return s.Event(reconcileRequested, detail)
+}
+
+// Force requests a pass that overrides guards.
+func (s *Script) Force(words ...string) Write {
+	return s.Event(reconcileRequested, object{"rack": "demo", "force": words})
 }
 
 // FullPass requests a full pass and waits for its end.

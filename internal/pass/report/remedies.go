@@ -25,7 +25,7 @@ var byReason = []struct{ part, remedy string }{
 		"or replaced. Look at the pods, events and log of the Deployment karpenter in kube-system; " + goesOn + "."},
 	{outcome.TookBack, "Karpenter goes on in the version that it had, and nodes and pods have noticed nothing. " +
 		"Correct what the reason names; the events of kube-system and docs/karpenter-versions.md help. " +
-		"Then write karpenter_version again, also with the same value, or send Rack Reconcile Requested with \"force\": true: " +
+		"Then write karpenter_version again, also with the same value, or send Rack Reconcile Requested with \"force\": [\"version\"]: " +
 		"until then this version is not tried again, and every other change goes on."},
 	{"AccessDenied", missingRight},
 	{"UnauthorizedOperation", missingRight},

@@ -299,7 +299,7 @@ func TestAnEventThatWasNotCountedIsTakenUpAgain(t *testing.T) {
 		s := begin(t, time.Hour, 1)
 		s.lease("", "3", "3")
 		s.ran(history...)
-		input := `{"detail-type":"Rack Reconcile Requested","detail":{"rack":"demo","force":true}}`
+		input := `{"detail-type":"Rack Reconcile Requested","detail":{"rack":"demo","force":["room"]}}`
 		for range 2 {
 			if _, err := s.resync.Run(t.Context(), ended(input, execution+"me")); err != nil {
 				t.Fatal(err)

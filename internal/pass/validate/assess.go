@@ -54,7 +54,7 @@ func assess(in input) verdict {
 		return d
 	}
 	d.Result = validation.Validate(in.judged())
-	d.Plan.Generation, d.Plan.Force = in.generation, in.force
+	d.Plan.Generation, d.Plan.Force = in.generation, in.forced()
 	if in.known(params.ParamFreeze) {
 		d.freeze = new(in.parsed.Config.Freeze)
 	}
@@ -191,8 +191,8 @@ func (d *verdict) repair(in input) []plan.Step {
 	d.why = why
 	// Only an event of this pass decides whether the steps skip the checks that protect running pods, and not one of the
 	// pass that made the plan.
-	if len(steps) > 0 && (freezes || takenBack || last.Force != in.force) {
-		last.Force = in.force
+	if len(steps) > 0 && (freezes || takenBack || !slices.Equal(last.Force, in.forced())) {
+		last.Force = in.forced()
 		d.plan = &last
 	}
 	return steps
@@ -288,7 +288,7 @@ func (d *verdict) isRecorded(in input) bool {
 
 // ofAnyPass returns a plan without the fields that belong to the pass that made it.
 func ofAnyPass(p plan.Plan) plan.Plan {
-	p.Generation, p.Force, p.From, p.Effects = 0, false, "", nil
+	p.Generation, p.Force, p.From, p.Effects = 0, nil, "", nil
 	return p
 }
 

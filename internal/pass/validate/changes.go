@@ -2,10 +2,12 @@ package validate
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/validation"
@@ -18,6 +20,8 @@ type changes struct {
 	exists bool
 	// refused are the changes that this iteration refuses or gives up, with the problems.
 	refused []refused
+	// forces are the guards that the accepted changes override.
+	forces events.Force
 	// differ means that the record of the changes is to be saved, and more that there are versions that were not read yet.
 	differ, more bool
 }
@@ -96,6 +100,8 @@ func (v *Validate) overlaid(ctx context.Context, in input) (input, error) {
 		if c.List[i].State != store.ChangeRequested {
 			continue
 		}
+		before := in.force
+		in.force = in.with(c.List[i].Force)
 		problems, err := v.problems(ctx, in, tree, i)
 		if err != nil {
 			return in, err
@@ -104,16 +110,30 @@ func (v *Validate) overlaid(ctx context.Context, in input) (input, error) {
 		if len(problems) > 0 {
 			c.refuse(c.List[i], problems...)
 			c.Refuse(i, problems)
+			in.force = before
 			i--
 			continue
 		}
 		c.Accept(i, tree, v.Now())
+		c.forces = append(c.forces, c.List[i].Force...)
 	}
 	in.tree = c.Overlay(in.tree, len(c.List), in.writes, v.Now())
 	if in.proposed != nil {
 		in.tree = proposed(*in.proposed, in.tree, v.Now())
 	}
 	return in, nil
+}
+
+// with returns the guards that requests override, with those of a change.
+func (in input) with(words events.Force) map[string]int64 {
+	force := maps.Clone(in.force)
+	for _, word := range words {
+		if force == nil {
+			force = map[string]int64{}
+		}
+		force[word] = in.generation
+	}
+	return force
 }
 
 func (c *changes) refuse(change store.Change, problems ...params.Problem) {
@@ -169,6 +189,9 @@ func (v *Validate) saveChanges(ctx context.Context, run store.Run, in input) err
 		if err := v.Bus.Refused(ctx, run, r.version, r.problems); err != nil {
 			return err
 		}
+	}
+	if err := v.Store.Force(ctx, run.Rack, in.changes.forces, in.generation); err != nil {
+		return err
 	}
 	if in.changes.differ {
 		if err := v.Store.SaveChanges(ctx, run.Rack, &in.changes.Changes, v.Now()); err != nil {

@@ -249,6 +249,28 @@ func TestAChangeThatCannotBeWrittenHoldsUpNothing(t *testing.T) {
 	}
 }
 
+// A change overrides guards as a request does: until the pass that accepted it has ended.
+func TestAChangeWithForce(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.change(`{"set":{"karpenter_enabled":"false"},"force":["room","new-defaults"]}`)
+	for range 2 {
+		answer, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
+		s.must(err)
+		p, err := s.store.Plan(t.Context(), "demo")
+		s.must(err)
+		if answer.Outcome != outcome.PassPlanned || !slices.Equal(p.Force, []string{"new-defaults", "room"}) {
+			t.Errorf("%+v, force %v", answer, p.Force)
+		}
+		s.must(s.store.Request(t.Context(), "demo")) // another iteration of the same pass
+	}
+	s.finish()
+	s.validated(false)
+	if p, err := s.store.Plan(t.Context(), "demo"); err != nil || len(p.Force) > 0 {
+		t.Errorf("a later pass: force %v, %v", p.Force, err)
+	}
+}
+
 // A change may be an object in S3, as a JSON parameter.
 func TestAChangeInS3(t *testing.T) {
 	s := begin(t, auth, on)

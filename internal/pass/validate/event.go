@@ -3,6 +3,7 @@ package validate
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -88,6 +89,8 @@ func wrongFields(fields map[string]json.RawMessage) (all []params.Problem) {
 			all = append(all, params.NewProblem("detail", name,
 				"%s is only for dry runs; nothing was done for it; write dryRun: true beside it, or write the change to the parameter change of "+
 					"the rack", name))
+		case name == "force":
+			all = append(all, wrongWords(value)...)
 		case name == "request":
 			var request string
 			if err := json.Unmarshal(value, &request); err == nil && utf8.RuneCountInString(request) > events.MaxRequest {
@@ -95,6 +98,23 @@ func wrongFields(fields map[string]json.RawMessage) (all []params.Problem) {
 					"request has %d characters; allowed are at most %d; nothing was done for it; write a shorter one, and send it again",
 					utf8.RuneCountInString(request), events.MaxRequest))
 			}
+		}
+	}
+	return all
+}
+
+// wrongWords returns what is wrong with the words of force.
+func wrongWords(value json.RawMessage) (all []params.Problem) {
+	var words []json.RawMessage
+	if err := json.Unmarshal(value, &words); err != nil {
+		return nil // the field has another type
+	}
+	for i, word := range words {
+		var text string
+		if err := json.Unmarshal(word, &text); err != nil || !slices.Contains(events.ForceWords, text) {
+			all = append(all, params.NewProblem("detail", fmt.Sprintf("force[%d]", i),
+				"force has the word %.60s; allowed are %s; nothing was done for it; write one of these, and send the request again", word,
+				strings.Join(events.ForceWords, ", ")))
 		}
 	}
 	return all

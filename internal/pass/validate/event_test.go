@@ -46,7 +46,9 @@ func TestAWrongRequestIsRefused(t *testing.T) {
 		{ask, `{"rack":"demo","dryrun":true}`, "demo", []string{"dryrun: did you mean dryRun?"}},
 		{ask, `{"rack":"demo","full":"true"}`, "demo", []string{"full: full is text in quotes; allowed is true or false without quotes; " +
 			"nothing was done for it; write that, and send the request again"}},
-		{ask, `{"rack":"demo","full":[true],"force":null}`, "demo", []string{"force: force is null;", "full: full is an array;"}},
+		{ask, `{"rack":"demo","full":[true],"force":null}`, "demo", []string{"force: force is null; allowed is an array", "full: full is an array;"}},
+		{ask, `{"rack":"demo","force":["room","rooms",7]}`, "demo", []string{
+			`force[1]: force has the word "rooms"; allowed are room, foreign-pools, instances, version, new-defaults;`, "force[2]: force has the word 7;"}},
 		{ask, `{"rack":"demo","reason":{},"request":7}`, "demo", []string{
 			"reason: reason is an object; allowed is text",
 			"request: request is a number; allowed is text in quotes; nothing was done for it; write that"}},

@@ -2,10 +2,12 @@ package validate
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
@@ -14,7 +16,9 @@ import (
 func (s *scene) forced(full bool) Answer {
 	s.Helper()
 	s.lease("me", full)
-	s.cloud.Table.Items["rack#demo lease"]["forceAt"] = &types.AttributeValueMemberN{Value: strconv.Itoa(s.requests)}
+	for _, word := range events.ForceWords {
+		s.cloud.Table.Items["rack#demo lease"]["force"+strings.ReplaceAll(word, "-", "")+"At"] = &types.AttributeValueMemberN{Value: strconv.Itoa(s.requests)}
+	}
 	answer, err := s.validate.Run(s.Context(), Event{Rack: "demo", Execution: "me"})
 	s.must(err)
 	return answer
@@ -25,7 +29,7 @@ func (s *scene) force() bool {
 	s.Helper()
 	p, err := s.store.Plan(s.Context(), "demo")
 	s.must(err)
-	return p.Force
+	return len(p.Force) == len(events.ForceWords)
 }
 
 func TestForceIsThatOfThePass(t *testing.T) {

@@ -134,11 +134,11 @@ func TestAVersionThatFailedIsNotTriedAgain(t *testing.T) {
 		t.Fatalf("by force: %s, %v", got, previous)
 	}
 	s.fail("1.12.1")
-	asked := s.cloud.Table.Items["rack#demo lease"]["forceAt"]
+	asked := s.cloud.Table.Items["rack#demo lease"]["forceversionAt"]
 	s.applied(s.stays("1.10.0", "1.12.1"), false)
 	t.Log("a further iteration of that pass does not try it once more, although the event with force is not served yet")
 	s.lease("me", false)
-	s.cloud.Table.Items["rack#demo lease"]["forceAt"] = asked
+	s.cloud.Table.Items["rack#demo lease"]["forceversionAt"] = asked
 	s.cloud.Table.Items["rack#demo lease"]["served"] = &types.AttributeValueMemberN{Value: "0"}
 	_, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
 	s.must(err)

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -55,10 +56,8 @@ type request struct {
 	generation int64
 	// full asks for an audit of all steps and of what Parameter Store has. dry means that nothing is to be written.
 	full, dry bool
-	// force is what a request asks for: that steps skip the checks that protect running pods, and that a version of Karpenter
-	// that has failed is tried again. forceAt is the number of the last request that does.
-	force   bool
-	forceAt int64
+	// force has the guards that requests override, with the number of the last request that does.
+	force map[string]int64
 	// served is the number of requests that are served, or 0 if no pass of the rack has ended yet. writes are the latest writes
 	// that events reported.
 	served int64
@@ -172,10 +171,16 @@ func (v *Validate) facts(ctx context.Context, in input) (plan.Facts, error) {
 	if err != nil {
 		return facts, err
 	}
-	facts.Writes, facts.Force = in.tree.Versions, in.force && !in.records.Karpenter.RolledBack.Used(in.forceAt, in.generation)
+	facts.Writes, facts.Force = in.tree.Versions, in.forced()
+	if in.records.Karpenter.RolledBack.Used(in.force[events.ForceVersion], in.generation) {
+		facts.Force = slices.DeleteFunc(facts.Force, func(word string) bool { return word == events.ForceVersion })
+	}
 	facts.CNI = v.cni(ctx, in.parsed.Config, facts)
 	return facts, nil
 }
+
+// forced returns the guards that requests override, sorted; nil if there are none.
+func (in input) forced() events.Force { return slices.Sorted(maps.Keys(in.force)) }
 
 // judged is the input of the judgement.
 func (in input) judged() validation.Input {
@@ -209,7 +214,7 @@ func (v *Validate) audit(ctx context.Context, in input, which func(plan.Step) bo
 		return map[string]string{}
 	}
 	p := *in.inForce
-	p.Force = false
+	p.Force = nil
 	due := p.Due(in.records.Applied)
 	steps := slices.DeleteFunc(slices.Clone(p.Steps), func(s plan.Step) bool {
 		return !which(s) || isQueue(s) && !p.Queue.Present || slices.ContainsFunc(due, func(d plan.Step) bool { return d.Name == s.Name })

@@ -91,7 +91,7 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 			return Answer{}, err
 		}
 		run.Generation, of.writes = lease.Requested, lease.Writes
-		of.generation, of.served, of.full, of.force, of.forceAt = lease.Requested, lease.Served, lease.Full, lease.Force, lease.ForceAt
+		of.generation, of.served, of.full, of.force = lease.Requested, lease.Served, lease.Full, lease.Force
 	}
 	in, err := v.stored(ctx, of)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -22,22 +23,20 @@ func (r *run) ask(ctx context.Context) error {
 			return err
 		}
 	}
-	if !r.plan.Force {
-		if err := r.refuse(ctx); err != nil {
-			return err
-		}
+	if err := r.refuse(ctx); err != nil {
+		return err
 	}
 	return r.Checkpoints.Keep(ctx, r.plan.Rack, outcome.CheckpointOff, []byte("{}"))
 }
 
-// refuse returns a *outcome.Rejected with everything that prevents turning off; nil if nothing does.
+// refuse returns a *outcome.Rejected with everything that prevents turning off and is not forced; nil if nothing does.
 func (r *run) refuse(ctx context.Context) error {
 	unmanaged, err := r.client.UnmanagedNodePools(ctx, r.plan.Rack)
 	if err != nil {
 		return err
 	}
 	refused := &outcome.Rejected{}
-	for _, err := range []error{refusals.UnmanagedNodePools(unmanaged, false, &r.progress), r.refuseWithoutCapacity(ctx, unmanaged)} {
+	for _, err := range []error{refusals.UnmanagedNodePools(unmanaged, r.plan.Force.Has(events.ForceForeignPools), &r.progress), r.refuseWithoutCapacity(ctx, unmanaged)} {
 		var rejected *outcome.Rejected
 		switch {
 		case errors.As(err, &rejected):
@@ -53,6 +52,9 @@ func (r *run) refuse(ctx context.Context) error {
 }
 
 func (r *run) refuseWithoutCapacity(ctx context.Context, unmanaged []string) error {
+	if r.plan.Force.Has(events.ForceRoom) {
+		return nil
+	}
 	leaving, err := leaving(ctx, r.client, unmanaged)
 	if err != nil || len(leaving) == 0 {
 		return err

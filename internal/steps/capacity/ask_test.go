@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
@@ -51,7 +52,7 @@ func TestWhatHasBegunIsNotRefused(t *testing.T) {
 		"Raise the maximum of node group system to 5")
 	s.pool("theirs", "")
 	s.held("NodePools that Sawhorse did not make: theirs")
-	s.plan.Force = true
+	s.plan.Force = events.ForceWords
 	if _, progress, err := s.call(); err != nil || progress.Wait != 0 {
 		t.Errorf("%+v, %v", progress, err)
 	}
@@ -72,7 +73,7 @@ func TestAllThatSpeaksAgainstIt(t *testing.T) {
 	s.karpenter("3")
 	s.pool("theirs", "")
 	s.refused("NodePools that Sawhorse did not make: theirs", "1 pod(s) have no place then: shop/web-0")
-	s.plan.Force = true
+	s.plan.Force = events.ForceWords
 	s.asked()
 }
 

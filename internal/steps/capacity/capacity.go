@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -58,9 +59,10 @@ type run struct {
 	*Step
 	plan   *plan.Plan
 	client *k8s.Client
-	// onward means that the removal goes on without capacity: it was forced, or it has begun and cannot be undone.
-	onward   bool
-	progress outcome.Progress
+	// begun means that the removal has begun and cannot be undone, onward that it goes on without capacity, also because it
+	// was forced.
+	begun, onward bool
+	progress      outcome.Progress
 }
 
 func (r *run) make(ctx context.Context) error {
@@ -75,12 +77,11 @@ func (r *run) make(ctx context.Context) error {
 	if len(leaving)+len(unmanaged) == 0 {
 		return nil
 	}
-	if r.onward = r.plan.Force; !r.onward {
-		if _, r.onward, err = r.Checkpoints.Get(ctx, r.plan.Rack, outcome.CheckpointRemoval); err != nil {
-			return err
-		}
+	if _, r.begun, err = r.Checkpoints.Get(ctx, r.plan.Rack, outcome.CheckpointRemoval); err != nil {
+		return err
 	}
-	if err := refusals.UnmanagedNodePools(unmanaged, r.onward, &r.progress); err != nil {
+	r.onward = r.begun || r.plan.Force.Has(events.ForceRoom)
+	if err := refusals.UnmanagedNodePools(unmanaged, r.begun || r.plan.Force.Has(events.ForceForeignPools), &r.progress); err != nil {
 		return r.hold(err)
 	}
 	seen, err := look(ctx, r.client, leaving)
@@ -183,7 +184,7 @@ func waiting(groups []*group) string {
 		}
 	}
 	return strings.Join(all, ", ") + "; if none comes, EC2 may have no capacity (EKS shows that in the group's health), " +
-		"and Rack Reconcile Requested with \"force\": true goes on without"
+		"and Rack Reconcile Requested with \"force\": [\"room\"] goes on without"
 }
 
 // raise asks EKS for the further nodes.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
@@ -165,11 +166,11 @@ func TestNotEvenAtTheMaximum(t *testing.T) {
 		"room for cpu 1, pods 2 is missing then (a node counts for as many pods as it could hold of the smallest)",
 		"Raise the maximum of node group system to 6 with `aws eks update-nodegroup-config --cluster-name demo --nodegroup-name system "+
 			"--scaling-config maxSize=6`",
-		`{"rack": "demo", "force": true} as Rack Reconcile Requested`)
+		`{"rack": "demo", "force": ["room"]} as Rack Reconcile Requested`)
 	s.sized("1 2 4")
 
 	t.Log("force: as far as it goes, without waiting, and with the figures as a warning")
-	s.plan.Force = true
+	s.plan.Force = events.ForceWords
 	changes, progress, err := s.call()
 	if err != nil || !strings.Contains(changes, "from 2 to 4 nodes") || progress.Wait != 0 || len(s.checkpoints.Kept) > 0 {
 		t.Errorf("%s, %+v, %v", changes, progress, err)
@@ -179,7 +180,7 @@ func TestNotEvenAtTheMaximum(t *testing.T) {
 	s.passes("room for cpu 1, pods 2 is missing then")
 
 	t.Log("once the drain has begun there is no way back")
-	s.plan.Force = false
+	s.plan.Force = nil
 	s.refused("6 pods")
 	s.held("6 pods")
 	s.checkpoints.Kept[outcome.CheckpointRemoval] = "{}"
@@ -198,7 +199,7 @@ func TestAGroupAtItsMaximumCouldAddNothing(t *testing.T) {
 func TestForceWaitsForNothing(t *testing.T) {
 	s := begin(t)
 	s.karpenter("1500m", "1500m", "1500m")
-	s.plan.Force = true
+	s.plan.Force = events.ForceWords
 	changes, progress, err := s.call()
 	if err != nil || !strings.Contains(changes, "from 2 to 3 nodes") || progress.Wait != 0 {
 		t.Fatalf("%s, %+v, %v", changes, progress, err)
@@ -274,9 +275,9 @@ func TestForeignNodePools(t *testing.T) {
 	s.refused("NodePools that Sawhorse did not make: theirs")
 	s.node("k", "4", of("theirs"))
 	s.pod("web", "k", "3") // it stays where it is
-	s.plan.Force = true
+	s.plan.Force = events.ForceWords
 	s.passes("theirs")
-	s.plan.Force = false
+	s.plan.Force = nil
 	s.checkpoints.Kept[outcome.CheckpointRemoval] = "{}"
 	s.passes("theirs")
 }

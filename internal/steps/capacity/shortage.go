@@ -30,7 +30,7 @@ type shortage struct {
 // refuse returns the *outcome.Rejected of a removal whose pods do not fit even with the groups at their maximum.
 func (s *shortage) refuse() error {
 	return outcome.Reject("karpenter_enabled",
-		"karpenter_enabled is false, but %s. %s; or put {\"rack\": %q, \"force\": true} "+
+		"karpenter_enabled is false, but %s. %s; or put {\"rack\": %q, \"force\": [\"room\"]} "+
 			"as Rack Reconcile Requested on the bus to drain Karpenter's nodes all the same. Until then Karpenter goes on.",
 		s.figures(), s.remedy(), s.rack)
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -115,11 +116,11 @@ func (r *run) endClaims(ctx context.Context, claims []unstructured.Unstructured,
 		if running[id] {
 			strays = append(strays, fmt.Sprintf("%s (NodeClaim %s)", id, claims[i].GetName()))
 		}
-		if !running[id] || r.plan.Force {
+		if !running[id] || r.plan.Force.Has(events.ForceInstances) {
 			done = append(done, claims[i])
 		}
 	}
-	if r.plan.Force {
+	if r.plan.Force.Has(events.ForceInstances) {
 		if err := r.force(ctx, forced{Left: strays}); err != nil {
 			return err
 		}
@@ -133,7 +134,7 @@ func (r *run) endClaims(ctx context.Context, claims []unstructured.Unstructured,
 	case len(strays) > 0:
 		return outcome.Wait(poll, "instances run that do not carry both of Karpenter's tags %s and %s=%s, so Sawhorse does not end them: %s; "+
 			"look whose they are (a NodeClaim can name any instance): give the rack's own their tags back and Sawhorse ends them, "+
-			"or send Rack Reconcile Requested with \"force\": true to leave them running",
+			"or send Rack Reconcile Requested with \"force\": [\"instances\"] to leave them running",
 			ownership.LabelPool, ownership.TagEKSCluster, r.plan.Cluster.Name, strings.Join(strays, ", "))
 	default:
 		return nil

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -216,7 +217,7 @@ func TestRemove(t *testing.T) {
 	s.Create(wclass)
 	s.Create(wpool)
 	s.Create(pool("theirs", "", "1"))
-	s.plan.Force = true // accepts that they stay
+	s.plan.Force = events.ForceWords // accepts that they stay
 	s.Create(claim("early", "workload", early))
 	s.Create(claim("late", "workload", late))
 	s.Create(claim("plain", "workload", plain))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -228,12 +229,12 @@ func TestForeignNodePools(t *testing.T) {
 	}
 
 	t.Log("force leaves them behind, with a warning that lasts; from then on nothing is refused")
-	s.plan.Force = true
+	s.plan.Force = events.ForceWords
 	if changes, progress := s.call(); !strings.HasPrefix(changes, "deleted NodePool/workload") ||
 		!strings.Contains(warnings(progress), "mine, theirs") {
 		t.Errorf("changes %s, warnings %s", changes, warnings(progress))
 	}
-	s.plan.Force = false
+	s.plan.Force = nil
 	if _, warned := s.finished(); !strings.Contains(warned, "mine, theirs") {
 		t.Errorf("warnings %s", warned)
 	}
@@ -265,7 +266,7 @@ func TestAnInstanceWithoutTags(t *testing.T) {
 	if got := s.cloud.EC2.States(); got != "i-a=terminated i-b=running i-other=running" {
 		t.Error(got)
 	}
-	s.plan.Force = true
+	s.plan.Force = events.ForceWords
 	changes, warned := s.finished()
 	if !strings.Contains(changes, "finalizer removed NodeClaim/b") ||
 		!strings.Contains(warned, "they run on: i-b (NodeClaim b), i-other (NodeClaim c)") ||
@@ -351,9 +352,9 @@ func TestDrainedPodsHaveANodeBeforeTheRemovalEnds(t *testing.T) {
 		}
 		s.checkpoints.Kept = maps.Clone(kept)
 	}
-	s.plan.Force = true
+	s.plan.Force = events.ForceWords
 	goesOn("forced", "")
-	s.plan.Force = false
+	s.plan.Force = nil
 	s.clock = s.clock.Add(settling)
 	goesOn("its time is over", "1 pod(s) still have no node: default/after (0/2 nodes: Insufficient cpu). Give the system node groups")
 	s.clock = s.clock.Add(-settling)

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -40,7 +41,7 @@ func (r *run) remove(ctx context.Context) error {
 	if len(pools)+len(classes)+len(claims) == 0 {
 		return r.finish(ctx)
 	}
-	if err := refusals.UnmanagedNodePools(r.set.Unmanaged, r.plan.Force || r.begun.yes(), &r.progress); err != nil {
+	if err := refusals.UnmanagedNodePools(r.set.Unmanaged, r.plan.Force.Has(events.ForceForeignPools) || r.begun.yes(), &r.progress); err != nil {
 		return err
 	}
 	if err := r.begin(ctx); err != nil {
