@@ -161,6 +161,10 @@ func show(s store.Status) {
 	}
 	list("problem", s.Problems)
 	list("warning", s.Warnings)
+	if c := s.Change; c != nil {
+		fmt.Println(strings.TrimSpace(fmt.Sprintf("change   version %d  %s  %s", c.Version, c.Outcome, c.Note)))
+		list("        ", c.Problems)
+	}
 	if f := s.Failure; f != nil {
 		where := ""
 		if f.Step != "" { // otherwise it is not known how far the pass came

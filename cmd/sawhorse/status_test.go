@@ -86,6 +86,11 @@ var (
 			{Pool: "workload", Nodes: 12, Ready: true, Outdated: 3, Since: "2026-11-21T05:50:00Z"},
 		},
 	}
+	changed = store.Status{
+		Rack: "prod", State: outcome.StateReconciled, Generation: 12, Time: "2026-11-21T07:00:00Z",
+		Change: &store.ChangeStatus{Version: 3, Outcome: store.ChangeRefused, Note: "more room",
+			Problems: []params.Problem{{Parameter: "node_disk", Message: "no"}}},
+	}
 	paused = store.Status{
 		Rack: "prod", State: outcome.StatePaused, Generation: 10, Time: "2026-11-21T05:00:00Z", Steps: []string{"nodepools"},
 		Brakes: []string{"karpenter_freeze", "paused"},
@@ -115,6 +120,8 @@ and 2 more, complete in the rack's records
 			"sawhorse: rack prod is Failed\n", 1},
 		{"paused", statusText(t, paused),
 			"Paused  generation 10  2026-11-21T05:00:00Z  0.0 s\nbrake    karpenter_freeze\nbrake    paused\ndue      nodepools\n", "", 0},
+		{"a change that was refused", statusText(t, changed), "Reconciled  generation 12  2026-11-21T07:00:00Z  0.0 s\n" +
+			"change   version 3  Refused  more room\n          node_disk: no\n", "", 0},
 		{"degraded", statusText(t, degradedPools), `Degraded  generation 11  2026-11-21T06:00:00Z  0.0 s
 pool     gpu  0 nodes, not Ready since 2026-11-21T05:58:00Z: EC2NodeClass/gpu: SubnetsReady=False
 pool     workload  12 nodes, 3 outdated since 2026-11-21T05:50:00Z

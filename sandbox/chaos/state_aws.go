@@ -128,10 +128,10 @@ func (w *World) network(ctx context.Context, all *collection) error {
 	return nil
 }
 
-// parameters reads the rack's outputs and status.
+// parameters reads the rack's settings, outputs and status. A setting that is unset is the same as none.
 func (w *World) parameters(ctx context.Context, all *collection) error {
 	pages := ssm.NewGetParametersByPathPaginator(ssm.NewFromConfig(w.aws), &ssm.GetParametersByPathInput{
-		Path: aws.String("/sawhorse/racks/" + rack), Recursive: aws.Bool(true),
+		Path: aws.String(strings.TrimSuffix(folder, "/")), Recursive: aws.Bool(true),
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -140,7 +140,7 @@ func (w *World) parameters(ctx context.Context, all *collection) error {
 		}
 		for _, p := range page.Parameters {
 			value := *p.Value
-			if strings.HasPrefix(*p.Name, parameter) {
+			if value == "unset" || *p.Name == folder+"change" {
 				continue
 			}
 			if strings.HasSuffix(*p.Name, "/status") {
@@ -153,7 +153,7 @@ func (w *World) parameters(ctx context.Context, all *collection) error {
 				}
 				continue
 			}
-			if err := all.add(value, "output %s", *p.Name); err != nil {
+			if err := all.add(value, "parameter %s", *p.Name); err != nil {
 				return err
 			}
 		}

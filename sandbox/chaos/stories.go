@@ -18,16 +18,18 @@ type story struct {
 }
 
 // The stories. The first enabling of a cluster does work that later ones find done, so it is a story of its own and
-// needs a new sandbox. disable starts with a Karpenter node, because otherwise no node could be left behind.
+// needs a new sandbox. change sets two parameters as one. disable starts with a Karpenter node, because otherwise no node could be left behind.
 var (
 	first = story{
 		name:  "first",
-		write: [][2]string{{"build_node_enabled", "true"}, {"karpenter_auth_mode", "true"}, {"karpenter_enabled", "true"}}, to: "on",
+		write: [][2]string{{"params/build_node_enabled", "true"}, {"params/karpenter_auth_mode", "true"}, {"params/karpenter_enabled", "true"}}, to: "on",
 	}
-	change  = story{name: "change", write: [][2]string{{"karpenter_cpu_limit", "200"}}, to: "changed"}
-	back    = story{name: "change", write: [][2]string{{"karpenter_cpu_limit", "unset"}}, to: "on"}
-	disable = story{name: "disable", before: (*World).node, write: [][2]string{{"karpenter_enabled", "false"}}, to: "off"}
-	enable  = story{name: "enable", write: [][2]string{{"karpenter_enabled", "true"}}, to: "on"}
+	change = story{name: "change", to: "changed",
+		write: [][2]string{{"change", `{"set": {"karpenter_cpu_limit": "200", "karpenter_memory_limit_gb": "800"}}`}}}
+	back = story{name: "change", to: "on",
+		write: [][2]string{{"change", `{"unset": ["karpenter_cpu_limit", "karpenter_memory_limit_gb"]}`}}}
+	disable = story{name: "disable", before: (*World).node, write: [][2]string{{"params/karpenter_enabled", "false"}}, to: "off"}
+	enable  = story{name: "enable", write: [][2]string{{"params/karpenter_enabled", "true"}}, to: "on"}
 )
 
 // recording has the results of undisturbed runs: the calls of each story, and the resulting states.

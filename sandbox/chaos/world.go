@@ -31,9 +31,9 @@ import (
 
 // The rack of the stories, and its cluster.
 const (
-	rack      = "demo"
-	cluster   = "demo"
-	parameter = "/sawhorse/racks/" + rack + "/params/"
+	rack    = "demo"
+	cluster = "demo"
+	folder  = "/sawhorse/racks/" + rack + "/"
 )
 
 // World is a running sandbox as its users see it.
@@ -126,7 +126,7 @@ func (w *World) write(ctx context.Context, values ...[2]string) error {
 	store := ssm.NewFromConfig(w.aws)
 	for _, pair := range values {
 		_, err := store.PutParameter(ctx, &ssm.PutParameterInput{
-			Name: aws.String(parameter + pair[0]), Value: &pair[1], Type: "String", Overwrite: aws.Bool(true),
+			Name: aws.String(folder + pair[0]), Value: &pair[1], Type: "String", Overwrite: aws.Bool(true),
 		})
 		if err != nil {
 			return fmt.Errorf("chaos: parameter %s: put: %w", pair[0], err)
