@@ -25,7 +25,7 @@ func TestOperatorsWriteTheNamedRacks(t *testing.T) {
 		t.Errorf("named %s", name)
 	}
 	for rack, want := range map[string]bool{"prod": true, "team-a-*": true, "*": false} {
-		for _, place := range []string{"/params/*", "/*"} {
+		for _, place := range []string{"/params/*", "/change", "/*"} {
 			if got := strings.Contains(statements, `:parameter/tools/sawhorse/racks/`+rack+place+`"`); got != want {
 				t.Errorf("%s%s: %v, want %v", rack, place, got, want)
 			}
@@ -39,7 +39,7 @@ func TestOperatorsWriteTheNamedRacks(t *testing.T) {
 			continue
 		}
 		for _, r := range g.resources {
-			if !strings.HasSuffix(text(r), `/params/*"]]}`) {
+			if !strings.HasSuffix(text(r), `/params/*"]]}`) && !strings.HasSuffix(text(r), `/change"]]}`) {
 				t.Errorf("operators write %s", text(r))
 			}
 		}
