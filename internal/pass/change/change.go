@@ -96,7 +96,7 @@ func (w *writer) all(ctx context.Context) error {
 	return nil
 }
 
-// write writes what is left of one change, as far as the call may. later means that other steps go on first.
+// write writes what is left of one change, as far as the call may. later means that it goes on in another iteration.
 func (w *writer) write(ctx context.Context, i int) (later bool, err error) {
 	c := &w.List[i]
 	if edited := c.Edited(w.live); len(edited) > 0 {
@@ -201,14 +201,13 @@ func (w *writer) put(ctx context.Context, name, value string) (int64, error) {
 // refusals are SSM's codes for a value that it will never take.
 var refusals = map[string]bool{"ParameterPatternMismatchException": true, "ValidationException": true}
 
-// failed decides what follows from a write that failed. The change is tried again, after the other steps, or given up. The reason is
-// the code and not the message, which may contain the value.
+// failed decides what follows from a write that failed. The change is tried again, in the next iteration and after its other steps, so
+// that the status is reported meanwhile; or it is given up. The reason is the code and not the message, which may contain the value.
 func (w *writer) failed(ctx context.Context, i int, name string, err error) (later bool, _ error) {
 	c, code := &w.List[i], outcome.Code(err)
 	if code == "" { // a wait, or no answer
 		return false, err
 	}
-	first := c.Failing == ""
 	c.Failing = name + ": " + code
 	if _, throttled := retry.DefaultThrottleErrorCodes[code]; !throttled {
 		c.Attempts++
@@ -223,9 +222,6 @@ func (w *writer) failed(ctx context.Context, i int, name string, err error) (lat
 	c.Next = w.Now().Add(delay(c.Attempts)).UTC()
 	if err := w.save(ctx); err != nil {
 		return false, err
-	}
-	if !first {
-		return true, outcome.Wait(delay(c.Attempts), "change %d is tried again: %s", c.Version, c.Failing)
 	}
 	return true, w.Store.Request(ctx, w.rack)
 }

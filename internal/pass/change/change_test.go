@@ -307,11 +307,16 @@ func TestAWriteThatIsDenied(t *testing.T) {
 	if progress.Wait > 0 || requested != "1" || !s.changes().Failing() {
 		t.Errorf("the first failure: %+v, %s requests, %+v", progress, requested, s.changes())
 	}
-	for s.changes().List[0].Attempts < mostAttempts-1 {
+	for attempts := 2; attempts < mostAttempts; attempts++ {
 		s.cloud.Pass(s.changes().List[0].Next.Sub(s.cloud.Now()))
-		if wait := s.call().Wait; wait <= 0 {
-			t.Fatalf("%+v", s.changes())
+		s.call()
+		requested := awsfake.Text(s.cloud.Table.Items["rack#demo lease"], "requested")
+		if c := s.changes().List[0]; c.Attempts != attempts || requested != fmt.Sprint(attempts) || !c.Next.After(s.cloud.Now()) {
+			t.Fatalf("%d attempts, %s requests, next %s", c.Attempts, requested, c.Next)
 		}
+	}
+	if wait := s.call().Wait; wait <= 0 || wait > 20*time.Second {
+		t.Errorf("too early for an attempt, and it waits %s", wait)
 	}
 	s.cloud.Pass(s.changes().List[0].Next.Sub(s.cloud.Now()))
 	if got := s.gaveUp(1, "b"); !strings.Contains(got, "AccessDeniedException") {
