@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"internal/plan":       {"events", "internal/canonical", "internal/karpenter", "internal/ownership", "internal/params"},
 	"internal/plan/nodes": {"events", "internal/canonical", "internal/karpenter", "internal/ownership", "internal/params", "internal/plan"},
 	"internal/resource":   {"internal/canonical", "internal/outcome", "internal/ownership"},
-	"internal/validation": {"internal/params", "internal/plan", "internal/plan/nodes"},
+	"internal/validation": {"events", "internal/params", "internal/plan", "internal/plan/nodes"},
 
 	// AWS, the cluster and the table.
 	"internal/observe": {"internal/k8s", "internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
@@ -43,12 +43,12 @@ var mayImport = map[string][]string{
 	"internal/steps/access":     append([]string{"internal/k8s", "internal/steps/admin", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/admin":      append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/autoscaler": append([]string{"internal/k8s", "internal/steps/refusals"}, stepMayUse...),
-	"internal/steps/capacity":   append([]string{"internal/k8s", "internal/steps/refusals"}, stepMayUse...),
+	"internal/steps/capacity":   append([]string{"events", "internal/k8s", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/controller": append([]string{
 		"internal/k8s", "internal/karpenter", "internal/readonly", "internal/steps/admin", "internal/steps/refusals",
 	}, stepMayUse...),
 	"internal/steps/nodegroups": append([]string{"internal/k8s"}, stepMayUse...),
-	"internal/steps/nodepools":  append([]string{"internal/k8s", "internal/steps/refusals"}, stepMayUse...),
+	"internal/steps/nodepools":  append([]string{"events", "internal/k8s", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/placement":  append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/refusals":   append([]string{"internal/k8s"}, stepMayUse...),
 
