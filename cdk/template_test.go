@@ -105,8 +105,8 @@ func TestPatterns(t *testing.T) {
 	}
 	got := patterns(production)
 	for _, want := range []string{
-		`{"detail":{"name":[{"wildcard":"/sawhorse/racks/*/params/*"},{"wildcard":"/sawhorse/racks/*/change"}],"operation":["Create","Update","Delete"]},` +
-			`"detail-type":["Parameter Store Change"],"source":["aws.ssm"]}`,
+		`{"detail":{"name":[{"wildcard":"/sawhorse/racks/*/params/*"},{"wildcard":"/sawhorse/racks/*/change"}],` +
+			`"operation":["Create","Update","Delete"]},"detail-type":["Parameter Store Change"],"source":["aws.ssm"]}`,
 		`{"detail-type":["Rack Reconcile Requested"]}`,
 		`"status":["FAILED","TIMED_OUT","ABORTED"]`,
 	} {
@@ -135,7 +135,8 @@ func TestPatterns(t *testing.T) {
 func TestUnknownEventsAreAnswered(t *testing.T) {
 	var known []string
 	for _, each := range []events.Detail{
-		events.ReconcileRequested{}, events.ReconcileStarted{}, events.Reconciled{}, events.Rejected{}, events.ReconcileFailed{}, events.RolledOut{},
+		events.ReconcileRequested{},
+		events.ReconcileStarted{}, events.Reconciled{}, events.Rejected{}, events.ReconcileFailed{}, events.RolledOut{},
 	} {
 		known = append(known, each.DetailType())
 	}

@@ -90,7 +90,8 @@ func targetOf(config params.Config, facts Facts) target {
 		wanted = kept
 	case wanted == "":
 		wanted = kept
-	case inForce != "" && failed != nil && failed.Version == wanted && failed.Write == facts.Writes[params.ParamVersion] && !facts.Force.Has(events.ForceVersion):
+	case inForce != "" && failed != nil && failed.Version == wanted &&
+		failed.Write == facts.Writes[params.ParamVersion] && !facts.Force.Has(events.ForceVersion):
 		wanted, t.failed = inForce, failed
 	}
 	if wanted == "" {

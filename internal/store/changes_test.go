@@ -61,7 +61,8 @@ func TestWhatAChangeAsksFor(t *testing.T) {
 		{what: "a long note", text: `{"note":"` + long[:maxNote+1] + `"}`, malformed: []string{"note: note has 257 bytes"}},
 	} {
 		got := ParseChange(c.text)
-		if !maps.Equal(got.Set, c.set) || !slices.Equal(got.Unset, c.unset) || got.Note != c.note || !slices.Equal(got.Force, c.force) || len(got.Malformed) != len(c.malformed) {
+		if !maps.Equal(got.Set, c.set) || !slices.Equal(got.Unset, c.unset) || got.Note != c.note ||
+			!slices.Equal(got.Force, c.force) || len(got.Malformed) != len(c.malformed) {
 			t.Errorf("%s: %.200v", c.what, got)
 			continue
 		}
@@ -245,7 +246,8 @@ func TestWhatBecameOfTheLastChange(t *testing.T) {
 	c.Accept(1, tree, noon)
 	c.GiveUp(1, noon, problem)
 	c.End(1, noon, problem)
-	wants("the second one too", ChangeStatus{Version: 2, Outcome: ChangeIsGivenUp, Problems: []params.Problem{problem, problem}, Note: "second"})
+	both := []params.Problem{problem, problem}
+	wants("the second one too", ChangeStatus{Version: 2, Outcome: ChangeIsGivenUp, Problems: both, Note: "second"})
 	c.Take([]Version{version(3, noon.Add(time.Minute), "a", "3")}, 1)
 	c.Refuse(2, []params.Problem{problem})
 	wants("a third one is refused", ChangeStatus{Version: 3, Outcome: ChangeRefused, Problems: []params.Problem{problem}})
@@ -276,7 +278,8 @@ func TestChangesAreSavedByOne(t *testing.T) {
 		t.Errorf("%+v, want %+v", read, mine)
 	}
 	must(t, s.SaveChanges(t.Context(), "demo", &mine, noon.Add(keepEnded+time.Second)))
-	if read, err = s.Changes(t.Context(), "demo"); err != nil || len(read.List) > 0 || read.Version != 1 || read.Last.Outcome != ChangeWritten {
+	read, err = s.Changes(t.Context(), "demo")
+	if err != nil || len(read.List) > 0 || read.Version != 1 || read.Last.Outcome != ChangeWritten {
 		t.Errorf("%+v, %v", read, err)
 	}
 	cloud.FailAt(1, awsfake.Throttling)

@@ -32,7 +32,8 @@ func TestRenew(t *testing.T) {
 		{"a later one", map[string]int64{"requested": 7, "served": 5}, Lease{Requested: 7, Served: 5}},
 		{"full is waiting", map[string]int64{"requested": 7, "served": 5, "fullAt": 6}, Lease{Requested: 7, Served: 5, Full: true}},
 		{"full was served", map[string]int64{"requested": 7, "served": 6, "fullAt": 6}, Lease{Requested: 7, Served: 6}},
-		{"force is waiting", map[string]int64{"requested": 7, "served": 5, "forceroomAt": 7, "forcenewdefaultsAt": 6, "forceversionAt": 5, "fullAt": 5},
+		{"force is waiting",
+			map[string]int64{"requested": 7, "served": 5, "forceroomAt": 7, "forcenewdefaultsAt": 6, "forceversionAt": 5, "fullAt": 5},
 			Lease{Requested: 7, Served: 5, Force: map[string]int64{"room": 7, "new-defaults": 6}}},
 	} {
 		s, cloud := store()

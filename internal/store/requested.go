@@ -131,7 +131,8 @@ const ParameterChange = "change"
 func request(v Version) Requested {
 	if v.Secure {
 		return Requested{Malformed: []params.Problem{params.NewProblem(ParameterChange, "",
-			"change is a SecureString, which Sawhorse does not decrypt; allowed are String and StringList; delete the parameter and write it again")}}
+			"change is a SecureString, which Sawhorse does not decrypt; allowed are String and StringList; "+
+				"delete the parameter and write it again")}}
 	}
 	if uri := strings.TrimSpace(v.Text); strings.HasPrefix(uri, "s3://") {
 		return Requested{Object: uri}
@@ -145,7 +146,8 @@ func ParseChange(written string) (r Requested) {
 	document, flaw := params.JSONObject(written)
 	if flaw != "" {
 		return Requested{Malformed: []params.Problem{params.NewProblem(ParameterChange, "",
-			`change %s; allowed is a JSON object with set, unset, force and note; write, for example, {"set": {"karpenter_cpu_limit": "200"}}`, flaw)}}
+			`change %s; allowed is a JSON object with set, unset, force and note; `+
+				`write, for example, {"set": {"karpenter_cpu_limit": "200"}}`, flaw)}}
 	}
 	p := parsing{Requested: Requested{Set: map[string]string{}}}
 	for _, field := range slices.Sorted(maps.Keys(document)) {

@@ -64,9 +64,9 @@ type Failure struct {
 }
 
 // Text encodes the status for the parameter, in at most MaxStatus bytes. It leaves out changes first, then effects, then
-// pools without anything to tell, warnings, the other pools, and all problems but one, of the rack and of its last change. If that is too long, it cuts the
-// longest text, because a path can be as long as the operator's input. Without that, an outdated status would stay in
-// place.
+// pools without anything to tell, warnings, the other pools, and all problems but one, of the rack and of its last change. If
+// that is too long, it cuts the longest text, because a path can be as long as the operator's input. Without that, an
+// outdated status would stay in place.
 func (s Status) Text() (string, error) {
 	for {
 		encoded := canonical.JSON(s)

@@ -50,7 +50,8 @@ func TestAnUpgradeOfSawhorseKeepsThePools(t *testing.T) {
 			facts: func(f *plan.Facts) {
 				f.NodeClaims, f.Pools = []plan.Object{}, map[string]plan.PoolFacts{"build": {}, "workload": {}}
 			}},
-		"force": {old: hop, instead: hops, changed: "build workload", facts: func(f *plan.Facts) { f.Force = events.Force{events.ForceNewDefaults} }},
+		"force": {old: hop, instead: hops, changed: "build workload",
+			facts: func(f *plan.Facts) { f.Force = events.Force{events.ForceNewDefaults} }},
 		"another version of Karpenter": {old: hop, instead: hops, changed: "build workload",
 			inForce: func(p *plan.Plan) { p.Controller.Release.Version = "1.8.6" }},
 		"another architecture of the groups": {old: `"kubernetes.io/arch","operator":"In","values":["amd64"]`,

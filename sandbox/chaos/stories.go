@@ -18,11 +18,14 @@ type story struct {
 }
 
 // The stories. The first enabling of a cluster does work that later ones find done, so it is a story of its own and
-// needs a new sandbox. change sets two parameters as one. disable starts with a Karpenter node, because otherwise no node could be left behind.
+// needs a new sandbox. change sets two parameters as one. disable starts with a Karpenter node, because otherwise no node
+// could be left behind.
 var (
 	first = story{
-		name:  "first",
-		write: [][2]string{{"params/build_node_enabled", "true"}, {"params/karpenter_auth_mode", "true"}, {"params/karpenter_enabled", "true"}}, to: "on",
+		name: "first", to: "on",
+		write: [][2]string{
+			{"params/build_node_enabled", "true"}, {"params/karpenter_auth_mode", "true"}, {"params/karpenter_enabled", "true"},
+		},
 	}
 	change = story{name: "change", to: "changed",
 		write: [][2]string{{"change", `{"set": {"karpenter_cpu_limit": "200", "karpenter_memory_limit_gb": "800"}}`}}}

@@ -157,12 +157,13 @@ func ChangeGivenUp(s *Script) {
 	s.Chapter("The right to write is missing, and Karpenter is turned off", func() {
 		deny(s, "change", "ssm:PutParameter")
 		w := s.Change(limitsOf("130", "430"))
-		s.Await("the status' change", func() string { return s.Status().changed() }, fmt.Sprint(w.Version, " Writing"), time.Minute)
+		became := func() string { return s.Status().changed() }
+		s.Await("the status' change", became, fmt.Sprint(w.Version, " Writing"), time.Minute)
 		s.Check("the NodePool's limits, before anything is written", limits, "130 430Gi")
 		s.Put("karpenter_enabled", "false")
 		s.Until("NodePools", "kubectl get nodepools -o name", "", 4*time.Minute)
 		s.Reconciled()
-		s.Await("the status' change", func() string { return s.Status().changed() }, fmt.Sprint(w.Version, " GivenUp karpenter_cpu_limit"), 5*time.Minute)
+		s.Await("the status' change", became, fmt.Sprint(w.Version, " GivenUp karpenter_cpu_limit"), 5*time.Minute)
 		allow(s, "change")
 		s.Check("in Parameter Store", storedLimits, "110\t410")
 	})

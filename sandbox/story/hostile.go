@@ -51,7 +51,8 @@ func Hostile(s *Script) {
 
 	s.Chapter("An event that Sawhorse does not take", func() {
 		began := time.Now()
-		s.answered(s.putEvents("sawhorse", "operator", "Rack Something Requested", object{"rack": "demo", "full": true, "force": []string{"room"}}))
+		s.answered(s.putEvents("sawhorse", "operator", "Rack Something Requested",
+			object{"rack": "demo", "full": true, "force": []string{"room"}}))
 		s.Equal("executions: one that answers it, and none that answers the answer", s.executions(began), 1)
 	})
 

@@ -79,7 +79,8 @@ func TestAPassIsRequestedWhereSomethingIsDue(t *testing.T) {
 		if !c.want {
 			want = nil
 		}
-		if !slices.EqualFunc(*requested, want, func(a, b events.ReconcileRequested) bool { return reflect.DeepEqual(a, b) }) || len(cloud.Writes()) > 0 {
+		same := func(a, b events.ReconcileRequested) bool { return reflect.DeepEqual(a, b) }
+		if !slices.EqualFunc(*requested, want, same) || len(cloud.Writes()) > 0 {
 			t.Errorf("%s: requested %+v, wrote %v", what, *requested, cloud.Writes())
 		}
 		var line struct{ Msg, Rack string }

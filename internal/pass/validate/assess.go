@@ -300,7 +300,8 @@ func same(a, b any) bool { return bytes.Equal(canonical.JSON(a), canonical.JSON(
 func (d *verdict) reportIfNew(in input, steps []plan.Step) {
 	run := d.in(store.Run{})
 	// A rack that never asked for a change gets no status if there is nothing to warn of.
-	if d.change == nil && in.reported.Findings == "" && d.state == outcome.StateReconciled && d.Plan.Goal == plan.GoalNone && len(d.Warnings) == 0 {
+	if d.change == nil && in.reported.Findings == "" &&
+		d.state == outcome.StateReconciled && d.Plan.Goal == plan.GoalNone && len(d.Warnings) == 0 {
 		return
 	}
 	var names []string

@@ -13,7 +13,8 @@ import (
 // stored for it, whatever rack it names.
 func TestAnUnknownEventIsRefused(t *testing.T) {
 	for _, misspelled := range []string{
-		"RackReconcileRequested", "Rack Reconcile Request", "Rack Parameters Change Requested", "Order Placed", strings.Repeat("Rack Reconcile ", 8),
+		"RackReconcileRequested", "Rack Reconcile Request", "Rack Parameters Change Requested", "Order Placed",
+		strings.Repeat("Rack Reconcile ", 8),
 	} {
 		s := begin(t, auth)
 		s.cloud.Forget()
@@ -46,9 +47,11 @@ func TestAWrongRequestIsRefused(t *testing.T) {
 		{ask, `{"rack":"demo","dryrun":true}`, "demo", []string{"dryrun: did you mean dryRun?"}},
 		{ask, `{"rack":"demo","full":"true"}`, "demo", []string{"full: full is text in quotes; allowed is true or false without quotes; " +
 			"nothing was done for it; write that, and send the request again"}},
-		{ask, `{"rack":"demo","full":[true],"force":null}`, "demo", []string{"force: force is null; allowed is an array", "full: full is an array;"}},
+		{ask, `{"rack":"demo","full":[true],"force":null}`, "demo", []string{
+			"force: force is null; allowed is an array", "full: full is an array;"}},
 		{ask, `{"rack":"demo","force":["room","rooms",7]}`, "demo", []string{
-			`force[1]: force has the word "rooms"; allowed are room, foreign-pools, instances, version, new-defaults;`, "force[2]: force has the word 7;"}},
+			`force[1]: force has the word "rooms"; allowed are room, foreign-pools, instances, version, new-defaults;`,
+			"force[2]: force has the word 7;"}},
 		{ask, `{"rack":"demo","reason":{},"request":7}`, "demo", []string{
 			"reason: reason is an object; allowed is text",
 			"request: request is a number; allowed is text in quotes; nothing was done for it; write that"}},
@@ -58,7 +61,8 @@ func TestAWrongRequestIsRefused(t *testing.T) {
 		{ask, `{"rack":7}`, "", []string{"rack: rack is a number; allowed is text"}},
 		{ask, `{"rack":"Demo","ful":true}`, "Demo", []string{`rack: the rack's name is "Demo"; allowed is a-z first`, "ful: did you mean full?"}},
 		{ask, `{"rack":"demo-"}`, "demo-", []string{"rack: no dash at the end"}},
-		{ask, `{"rack":"demo","set":{"paused":"true"}}`, "demo", []string{"set: set is only for dry runs; nothing was done for it; write dryRun: true"}},
+		{ask, `{"rack":"demo","set":{"paused":"true"}}`, "demo", []string{
+			"set: set is only for dry runs; nothing was done for it; write dryRun: true"}},
 		{ask, `{"rack":"demo","dryRun":true,"unset":"paused"}`, "demo", []string{"unset: unset is text in quotes; allowed is an array;"}},
 		{ask, "", "demo", []string{": is too large to say which"}},
 		// This happens only if the state machine and this function disagree.

@@ -17,7 +17,8 @@ func (s *scene) forced(full bool) Answer {
 	s.Helper()
 	s.lease("me", full)
 	for _, word := range events.ForceWords {
-		s.cloud.Table.Items["rack#demo lease"]["force"+strings.ReplaceAll(word, "-", "")+"At"] = &types.AttributeValueMemberN{Value: strconv.Itoa(s.requests)}
+		attribute := "force" + strings.ReplaceAll(word, "-", "") + "At"
+		s.cloud.Table.Items["rack#demo lease"][attribute] = &types.AttributeValueMemberN{Value: strconv.Itoa(s.requests)}
 	}
 	answer, err := s.validate.Run(s.Context(), Event{Rack: "demo", Execution: "me"})
 	s.must(err)

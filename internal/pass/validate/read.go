@@ -115,7 +115,8 @@ func (v *Validate) stored(ctx context.Context, of request) (in input, err error)
 		})
 	}
 	err = reads.Wait()
-	in.unknown = of.proposed == nil && len(in.tree.Values) == 0 && !in.changes.exists && !in.listed && in.records.Goal == "" && in.reported.Findings == ""
+	in.unknown = of.proposed == nil && len(in.tree.Values) == 0 && !in.changes.exists && !in.listed &&
+		in.records.Goal == "" && in.reported.Findings == ""
 	return in, err
 }
 

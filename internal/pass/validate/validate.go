@@ -138,9 +138,9 @@ func (v *Validate) Audit(ctx context.Context, rack string, generation int64) (ma
 // replication is how long after a write Parameter Store may read from a replica that does not have it.
 const replication = 10 * time.Second
 
-// outdated reports whether the tree, or the parameter change, was read before one of the writes. It ignores writes whose time is not within the last
-// seconds, so that a parameter that has been written or deleted since, or an event with the time of a wrong clock, does
-// not delay a pass endlessly.
+// outdated reports whether the tree, or the parameter change, was read before one of the writes. It ignores writes whose time is
+// not within the last seconds, so that a parameter that has been written or deleted since, or an event with the time of a wrong
+// clock, does not delay a pass endlessly.
 func (v *Validate) outdated(in input) bool {
 	return slices.ContainsFunc(in.writes, func(w store.Written) bool {
 		has := in.tree.Has

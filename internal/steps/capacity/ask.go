@@ -36,7 +36,9 @@ func (r *run) refuse(ctx context.Context) error {
 		return err
 	}
 	refused := &outcome.Rejected{}
-	for _, err := range []error{refusals.UnmanagedNodePools(unmanaged, r.plan.Force.Has(events.ForceForeignPools), &r.progress), r.refuseWithoutCapacity(ctx, unmanaged)} {
+	for _, err := range []error{
+		refusals.UnmanagedNodePools(unmanaged, r.plan.Force.Has(events.ForceForeignPools), &r.progress), r.refuseWithoutCapacity(ctx, unmanaged),
+	} {
 		var rejected *outcome.Rejected
 		switch {
 		case errors.As(err, &rejected):

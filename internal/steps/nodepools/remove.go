@@ -41,7 +41,8 @@ func (r *run) remove(ctx context.Context) error {
 	if len(pools)+len(classes)+len(claims) == 0 {
 		return r.finish(ctx)
 	}
-	if err := refusals.UnmanagedNodePools(r.set.Unmanaged, r.plan.Force.Has(events.ForceForeignPools) || r.begun.yes(), &r.progress); err != nil {
+	onward := r.begun.yes() || r.plan.Force.Has(events.ForceForeignPools)
+	if err := refusals.UnmanagedNodePools(r.set.Unmanaged, onward, &r.progress); err != nil {
 		return err
 	}
 	if err := r.begin(ctx); err != nil {
