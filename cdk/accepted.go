@@ -47,6 +47,7 @@ var wildcards = []wildcard{
 	{"/racks/*/params", "racks come and go after the stack is deployed"},
 	{"/racks/*/params/*", "racks come and go after the stack is deployed"},
 	{"/racks/*/status", "racks come and go after the stack is deployed"},
+	{"/racks/*/change", "racks come and go after the stack is deployed"},
 	{"/racks/*/outputs", "racks come and go after the stack is deployed"},
 	{":parameter/aws/service/*", "boundary: AWS's public parameters, for the images of nodes"},
 	{":repository/*", "boundary: nodes pull from whatever repository of ECR their pods name"},
@@ -73,7 +74,7 @@ var wildcards = []wildcard{
 func (s *sawhorse) acceptWildcards() {
 	all := append(slices.Clone(wildcards), wildcard{":log-group:/aws/lambda/" + s.functionName("*"), "the functions of this stack"})
 	for _, rack := range s.OperatorRacks {
-		for _, below := range []string{"", "/*", "/params/*"} {
+		for _, below := range []string{"", "/*", "/params/*", "/change"} {
 			all = append(all, wildcard{"/racks/" + rack + below, "what is in the folders of the racks that this deployment names (operatorRacks)"})
 		}
 	}

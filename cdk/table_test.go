@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
@@ -276,6 +277,8 @@ func argument(t *testing.T, cloud *awsfake.Cloud, of reflect.Type) reflect.Value
 		value.SetString("demo")
 	case of.Kind() == reflect.Int64:
 		value.SetInt(1)
+	case of == reflect.TypeFor[events.Force]():
+		return reflect.ValueOf(events.Force(events.ForceWords))
 	case of == reflect.TypeFor[map[string]string]():
 		return reflect.ValueOf(map[string]string{"a": "1"})
 	case of.Kind() == reflect.Map:
