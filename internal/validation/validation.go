@@ -7,6 +7,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/plan/charts"
 	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
 )
 
@@ -15,7 +16,7 @@ type Input struct {
 	Parsed params.Result
 	// Facts are those that were observed for the parameters. Their records say which manifests were checked already.
 	Facts plan.Facts
-	// Compare asks for what a pass needs: the fingerprints, and the effects on the pools of the plan in force.
+	// Compare asks for what a pass needs: the charts' objects, the fingerprints, and the effects on the pools of the plan in force.
 	Compare bool
 	// InForce is the plan in force, or nil if there is none.
 	InForce *plan.Plan
@@ -24,7 +25,7 @@ type Input struct {
 }
 
 // Result is the result of Validate. If there are Problems, the Plan must not be used. If the Input does not ask to Compare,
-// the fingerprints are empty: Objects, and those of the plan's steps.
+// the plan lacks the charts' objects, and the fingerprints are empty: Objects, and those of the plan's steps.
 type Result struct {
 	Config    params.Config
 	Effective map[string]string
@@ -40,6 +41,8 @@ type draft struct {
 	Result
 	outcome  plan.Outcome
 	compiled nodes.Compiled
+	// unrendered says why Karpenter's chart refuses its values; nil if it does not, or was not rendered.
+	unrendered error
 	// others means that the manifests are not those that were checked last.
 	others bool
 	// compares means that the pools or their networks may differ from those in force.
@@ -52,6 +55,7 @@ func (in Input) draft() draft {
 	d.Result = Result{Config: in.Parsed.Config, Effective: in.Parsed.Effective, Plan: d.outcome.Plan}
 	if in.Compare {
 		d.Objects = d.compiled.Fingerprint()
+		d.unrendered = charts.Add(&d.Plan, in.Facts)
 		d.Plan.SetFingerprints()
 	}
 	d.others = !in.Compare || d.Objects != in.Facts.Records.Checked
@@ -74,6 +78,10 @@ func Validate(in Input) Result {
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, foreign)...)
 	parsed.Advise(known...)
 	parsed.Add(d.outcome.Problems...)
+	if d.unrendered != nil {
+		parsed.RejectUnlessDisabling(params.NewProblem(params.ParamController, "", "Karpenter's chart refuses these values (%v); write others, "+
+			"or leave them out", d.unrendered))
+	}
 	if len(parsed.Problems) == 0 {
 		parsed.Advise(d.inherit(in)...)
 	}

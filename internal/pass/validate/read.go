@@ -172,6 +172,7 @@ func (v *Validate) facts(ctx context.Context, in input) (plan.Facts, error) {
 	}
 	facts.Writes, facts.Force = in.tree.Versions, in.force && !in.records.Karpenter.RolledBack.Used(in.forceAt, in.generation)
 	facts.CNI = v.cni(ctx, in.parsed.Config, facts)
+	facts.APIs = v.apis(ctx, in, facts)
 	return facts, nil
 }
 
@@ -232,6 +233,27 @@ func (v *Validate) cni(ctx context.Context, config params.Config, facts plan.Fac
 		return nil
 	}
 	return &observed
+}
+
+// apis returns those APIs of the cluster that the values of Karpenter's chart ask for, or nil if they ask for none. An API server
+// that does not answer changes nothing: what the plan in force was made with counts.
+func (v *Validate) apis(ctx context.Context, in input, facts plan.Facts) []string {
+	config := in.parsed.Config
+	if !config.Enabled || !plan.Monitored(config.ControllerValues) || facts.Cluster == nil || !facts.Authorized(in.rack) {
+		return nil
+	}
+	serves := false
+	client, err := v.Dial(ctx, facts.Cluster.Cluster)
+	if err == nil {
+		serves, err = client.Serves(ctx, plan.MonitorAPI)
+	}
+	switch {
+	case err != nil && (in.inForce == nil || !in.inForce.Controller.Release.Has("ServiceMonitor")):
+		return nil
+	case err != nil || serves:
+		return []string{plan.MonitorAPI}
+	}
+	return []string{}
 }
 
 // running adds the status of the NodePools and the NodeClaims to the facts. The plan uses them only for advice, so an
