@@ -11,18 +11,28 @@ const controllerPods = `kubectl -n kube-system get pods -l app.kubernetes.io/ins
 	`-o jsonpath='{range .items[*]}{.metadata.uid} {.status.containerStatuses[0].restartCount}{"\n"}{end}' | sort`
 
 // TakenOver installs Karpenter with Helm in the place of Sawhorse's, and has it taken over: once as a person installs it and hands
-// it over with the rack's label, and once as the release of Sawhorse before this one has, with Helm as a library. charts is the
+// it over by the rack's label, and once as the release of Sawhorse before this one has, with Helm as a library. charts is the
 // folder of the version's charts.
 func TakenOver(s *Script, charts string) {
-	for _, by := range []struct{ whom, helm, labels string }{
-		{"A person has installed Karpenter with Helm", "helm", ""},
+	for _, by := range []struct {
+		whom, helm, labels string
+		values             object
+	}{
+		{"A person has installed Karpenter with Helm", "helm", "", nil},
 		// Helm's field manager has the name of the program.
-		{"The release of Sawhorse before this one has installed Karpenter", "exec -a sawhorse helm", " --labels sawhorse.dev/rack=demo"},
+		{"The release of Sawhorse before this one has installed Karpenter", "exec -a sawhorse helm", " --labels sawhorse.dev/rack=demo",
+			object{"sawhorse.dev/rack": "demo"}},
 	} {
 		s.Chapter(by.whom, func() {
-			installedByHelm(s, by.helm, by.labels, charts)
+			installedByHelm(s, by.helm, by.labels, charts, by.values)
 			pods := s.Output(controllerPods)
 			s.Unset("paused")
+			if by.values == nil {
+				s.FullPass()
+				s.Rejected("Deployment/kube-system/karpenter", "label what is to be handed over sawhorse.dev/rack=demo")
+				s.Check("who manages Karpenter's Deployment", managed, "Helm")
+				s.Type(strings.Replace(charted, "get -A -o name", "label -A", 1) + " sawhorse.dev/rack=demo")
+			}
 			s.FullPass()
 			s.State("Reconciled")
 			s.Contains("what was changed", "sawhorse status demo", "Helm release karpenter taken over")
@@ -36,11 +46,11 @@ func TakenOver(s *Script, charts string) {
 }
 
 // installedByHelm replaces Sawhorse's Karpenter by one that Helm has installed with the same values, while the rack is paused.
-func installedByHelm(s *Script, helm, labels, charts string) {
+func installedByHelm(s *Script, helm, labels, charts string, onObjects object) {
 	image := s.Output("kubectl -n kube-system get deployment karpenter -o jsonpath='{.spec.template.spec.containers[0].image}'")
 	_, digest, _ := strings.Cut(image, "@")
 	values, err := json.Marshal(map[string]any{
-		"additionalLabels": object{"sawhorse.dev/rack": "demo"}, "nodeSelector": object{"convox.io/system-node": "true"},
+		"additionalLabels": onObjects, "nodeSelector": object{"convox.io/system-node": "true"},
 		"podAnnotations": object{"karpenter.sh/do-not-disrupt": "true"}, "serviceAccount": object{"name": "karpenter"},
 		"settings": object{"clusterName": "demo", "interruptionQueue": "demo-karpenter"},
 		"controller": object{"image": object{"tag": "1.10.0", "digest": digest},
@@ -55,7 +65,7 @@ func installedByHelm(s *Script, helm, labels, charts string) {
 	s.Until("Karpenter's pods have gone", controllerPods, "", time.Minute)
 	s.Type("kubectl label crd -l sawhorse.dev/rack sawhorse.dev/rack- app.kubernetes.io/version-")
 	s.Type("(" + helm + " install karpenter-crd " + charts + "/karpenter-crd --namespace kube-system --take-ownership" + labels + ")")
-	s.Type("echo " + quoted(string(values)) + " | (" + helm + " install karpenter " + charts + "/karpenter --namespace kube-system --values -" +
-		" --wait --timeout 2m" + labels + ")")
+	s.Type("echo " + quoted(string(values)) + " | (" + helm + " install karpenter " + charts + "/karpenter --namespace kube-system " +
+		"--values - --wait --timeout 2m" + labels + ")")
 	s.Check("who manages Karpenter's Deployment", managed, "Helm")
 }

@@ -187,7 +187,7 @@ func (d *verdict) repair(in input) []plan.Step {
 	d.why = why
 	// Only an event of this pass decides whether the steps skip the checks that protect running pods, and not one of the
 	// pass that made the plan.
-	if len(steps) > 0 && (freezes || takenBack || last.Force != in.force) {
+	if len(steps) > 0 && (freezes || takenBack || in.completed || last.Force != in.force) {
 		last.Force = in.force
 		d.plan = &last
 	}

@@ -393,7 +393,8 @@ func TestAPlanWithoutObjects(t *testing.T) {
 	before := s.versions()
 	s.plan.Controller.Release.Objects = nil
 	for _, step := range []*Step{s.step, s.audited()} {
-		if _, err := step.Run(ctx, s.plan, PartRelease); err == nil || !strings.Contains(err.Error(), "the next pass makes a new plan") {
+		_, err := step.Run(ctx, s.plan, PartRelease)
+		if err == nil || !strings.Contains(err.Error(), "there is no plan of format 2 with its objects") {
 			t.Errorf("%v", err)
 		}
 	}

@@ -53,11 +53,12 @@ func (r *run) install(ctx context.Context, release plan.Release) error {
 	return r.takenOver(ctx, release.Name)
 }
 
-// objects returns the objects of a release with as many replicas as the system nodes allow. A plan that an earlier version of
-// Sawhorse has made has none.
+// objects returns the objects of a release with as many replicas as the system nodes allow. A plan has none if an earlier version
+// of Sawhorse has made it.
 func (r *run) objects(ctx context.Context, release plan.Release) ([]plan.Object, error) {
 	if len(release.Objects) == 0 {
-		return nil, fmt.Errorf("release %s: the plan has no objects of it; the next pass makes a new plan", release.Name)
+		return nil, fmt.Errorf("release %s: there is no plan of format %d with its objects: another version of Sawhorse made the last one, "+
+			"as while a deployment goes on, or Karpenter's chart refuses its values; the next pass makes a new one", release.Name, plan.Format)
 	}
 	nodes, err := r.client.SystemNodes(ctx)
 	if err != nil {

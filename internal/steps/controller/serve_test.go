@@ -147,9 +147,9 @@ func TestAReleaseThatCannotBeRepaired(t *testing.T) {
 	s.uninstall()
 	objects := s.plan.Controller.Release.Objects
 	s.plan.Controller.Release.Objects = nil // of a plan that another version of Sawhorse has made
-	s.waits("the plan has no objects of it")
+	s.waits("there is no plan of format 2 with its objects")
 	s.clock = s.clock.Add(patience)
-	s.goes("the plan has no objects of it")
+	s.goes("there is no plan of format 2 with its objects")
 
 	t.Log("a Karpenter of somebody else's in its place is not fought: it serves, or the fallback does")
 	s.plan.Controller.Release.Objects = objects

@@ -94,7 +94,8 @@ func (s *scene) asHelm(manager, release string, object plan.Object) {
 	}
 	text, _ = made.MarshalJSON()
 	force := true
-	if _, err := in.Patch(ctx, made.GetName(), types.ApplyPatchType, text, metav1.PatchOptions{FieldManager: manager, Force: &force}); err != nil {
+	options := metav1.PatchOptions{FieldManager: manager, Force: &force}
+	if _, err := in.Patch(ctx, made.GetName(), types.ApplyPatchType, text, options); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -132,7 +133,8 @@ func (s *scene) helms() (all []string) {
 		if err != nil {
 			s.Fatal(err)
 		}
-		if strings.Contains(string(text), "meta.helm.sh") || strings.Contains(string(text), `"Helm"`) || strings.Contains(string(text), `"helm"`) {
+		of := func(mark string) bool { return strings.Contains(string(text), mark) }
+		if of("meta.helm.sh") || of(`"Helm"`) || of(`"helm"`) {
 			all = append(all, fmt.Sprint(object["kind"], "/", object["metadata"].(map[string]any)["name"]))
 		}
 	}
