@@ -41,8 +41,6 @@ type draft struct {
 	Result
 	outcome  plan.Outcome
 	compiled nodes.Compiled
-	// unrendered says why Karpenter's chart refuses its values; nil if it does not, or was not rendered.
-	unrendered error
 	// others means that the manifests are not those that were checked last.
 	others bool
 	// compares means that the pools or their networks may differ from those in force.
@@ -55,7 +53,6 @@ func (in Input) draft() draft {
 	d.Result = Result{Config: in.Parsed.Config, Effective: in.Parsed.Effective, Plan: d.outcome.Plan}
 	if in.Compare {
 		d.Objects = d.compiled.Fingerprint()
-		d.unrendered = charts.Add(&d.Plan, in.Facts)
 		d.Plan.SetFingerprints()
 	}
 	d.others = !in.Compare || d.Objects != in.Facts.Records.Checked
@@ -71,6 +68,11 @@ func (in Input) ChangesPools() bool {
 // Validate judges parameters. It reads nothing, so the same Input has the same Result.
 func Validate(in Input) Result {
 	d, parsed := in.draft(), in.Parsed
+	var unrendered error
+	if in.Compare {
+		unrendered = charts.Add(&d.Plan, in.Facts)
+		d.Plan.SetFingerprints()
+	}
 	if d.others {
 		parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Check())...)
 	}
@@ -78,9 +80,9 @@ func Validate(in Input) Result {
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, foreign)...)
 	parsed.Advise(known...)
 	parsed.Add(d.outcome.Problems...)
-	if d.unrendered != nil {
+	if unrendered != nil {
 		parsed.RejectUnlessDisabling(params.NewProblem(params.ParamController, "", "Karpenter's chart refuses these values (%v); write others, "+
-			"or leave them out", d.unrendered))
+			"or leave them out", unrendered))
 	}
 	if len(parsed.Problems) == 0 {
 		parsed.Advise(d.inherit(in)...)
