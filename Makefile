@@ -201,6 +201,7 @@ verify: prerequisites
 	go test ./internal/params -run 'Documentation|InstanceTypes' -update
 	go test ./internal/pass/report -run Documentation -update
 	go test ./internal/plan -run Golden -update
+	go test ./internal/plan/charts -run Golden -update
 	SAWHORSE_CLUSTER_BINARY= go test ./internal/karpenter -run Documentation -update
 	go test -C tools/karpenter . -run DefaultIsTheModules -update
 	@$(CHANGED) | diff $(CACHE)/verify - || { echo "make verify: these files were not up to date; they are now" >&2; exit 1; }

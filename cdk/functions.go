@@ -20,7 +20,7 @@ type function struct {
 	// like names another function, whose code, role and environment this one has. It exists for the sake of a reserved
 	// concurrency of its own, which in Lambda belongs to a function, and not to an alias or a version of it.
 	like string
-	// memory is in MiB. It also determines the CPU, which limits Helm and cold starts.
+	// memory is in MiB. It also determines the CPU, which limits cold starts.
 	memory float64
 	// cluster marks the functions that call the cluster's API server. Their roles have an access entry.
 	cluster bool

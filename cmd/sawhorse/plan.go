@@ -9,6 +9,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/plan/charts"
 	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
 
@@ -61,6 +62,8 @@ and the effect on each pool's nodes. The JSON object has the sections of all ste
 // outlook validates an input as a pass would, and compares its plan with what was applied last.
 func (in input) outlook() (seen outlook, paused bool) {
 	last := in.applied()
+	// Without the objects of a chart that would refuse the previous values today, the step of the controller is shown.
+	_ = charts.Add(&last.plan, in.facts(last.records))
 	last.plan.SetFingerprints()
 	last.records.Applied = map[string]string{}
 	for _, step := range last.plan.Steps {

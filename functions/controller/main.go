@@ -1,4 +1,4 @@
-// Function controller installs, upgrades and removes Karpenter's Helm releases.
+// Function controller installs, upgrades and removes Karpenter's CRDs and its controller.
 package main
 
 import (

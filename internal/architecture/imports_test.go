@@ -12,19 +12,20 @@ import (
 // without a line is an error.
 var mayImport = map[string][]string{
 	// Plain data.
-	"events":              nil,
-	"statemachine":        {"internal/outcome", "internal/plan"},
-	"internal/metrics":    {"internal/outcome"},
-	"internal/ownership":  nil,
-	"internal/readonly":   {"internal/canonical"},
-	"internal/params":     {"events", "internal/karpenter", "internal/ownership"},
-	"internal/outcome":    {"internal/canonical", "internal/params", "internal/plan"},
-	"internal/karpenter":  {"internal/ownership"},
-	"internal/canonical":  nil,
-	"internal/plan":       {"events", "internal/canonical", "internal/karpenter", "internal/ownership", "internal/params"},
-	"internal/plan/nodes": {"events", "internal/canonical", "internal/karpenter", "internal/ownership", "internal/params", "internal/plan"},
-	"internal/resource":   {"internal/canonical", "internal/outcome", "internal/ownership"},
-	"internal/validation": {"events", "internal/params", "internal/plan", "internal/plan/nodes"},
+	"events":               nil,
+	"statemachine":         {"internal/outcome", "internal/plan"},
+	"internal/metrics":     {"internal/outcome"},
+	"internal/ownership":   nil,
+	"internal/readonly":    {"internal/canonical"},
+	"internal/params":      {"events", "internal/karpenter", "internal/ownership"},
+	"internal/outcome":     {"internal/canonical", "internal/params", "internal/plan"},
+	"internal/karpenter":   {"internal/ownership"},
+	"internal/canonical":   nil,
+	"internal/plan":        {"events", "internal/canonical", "internal/karpenter", "internal/ownership", "internal/params"},
+	"internal/plan/nodes":  {"events", "internal/canonical", "internal/karpenter", "internal/ownership", "internal/params", "internal/plan"},
+	"internal/plan/charts": {"internal/karpenter", "internal/ownership", "internal/plan"},
+	"internal/resource":    {"internal/canonical", "internal/outcome", "internal/ownership"},
+	"internal/validation":  {"events", "internal/params", "internal/plan", "internal/plan/charts", "internal/plan/nodes"},
 
 	// AWS, the cluster and the table.
 	"internal/observe": {"internal/k8s", "internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
@@ -45,7 +46,7 @@ var mayImport = map[string][]string{
 	"internal/steps/autoscaler": append([]string{"internal/k8s", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/capacity":   append([]string{"events", "internal/k8s", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/controller": append([]string{
-		"internal/k8s", "internal/karpenter", "internal/readonly", "internal/steps/admin", "internal/steps/refusals",
+		"internal/k8s", "internal/karpenter", "internal/steps/admin", "internal/steps/refusals",
 	}, stepMayUse...),
 	"internal/steps/nodegroups": append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/nodepools":  append([]string{"events", "internal/k8s", "internal/steps/refusals"}, stepMayUse...),
@@ -64,7 +65,8 @@ var mayImport = map[string][]string{
 	},
 	"internal/pass/rollout": append([]string{"events", "internal/k8s", "internal/metrics", "internal/store"}, stepMayUse...),
 	"internal/pass/validate": append([]string{
-		"events", "internal/canonical", "internal/k8s", "internal/observe", "internal/store", "internal/validation", "statemachine",
+		"events", "internal/canonical", "internal/k8s", "internal/observe", "internal/plan/charts", "internal/store", "internal/validation",
+		"statemachine",
 	}, stepMayUse...),
 	"statemachine/model": {"internal/pass/resync", "internal/store", "statemachine"}, // its tests
 
@@ -99,7 +101,8 @@ var mayImport = map[string][]string{
 
 	"cmd/...": {
 		"events", "internal/doctor", "internal/doctor/observe", "internal/k8s", "internal/outcome", "internal/ownership", "internal/params",
-		"internal/plan", "internal/plan/nodes", "internal/register", "internal/store", "internal/validation", "statemachine",
+		"internal/plan", "internal/plan/charts", "internal/plan/nodes", "internal/register", "internal/store", "internal/validation",
+		"statemachine",
 	},
 	"cdk":        {"events", "internal/karpenter", "internal/metrics", "internal/ownership", "internal/params", "statemachine"},
 	"cdk/bundle": nil,
@@ -130,7 +133,8 @@ var functionsAlsoUse = map[string][]string{
 // testsAlsoUse has the packages that the _test.go files of every package may import.
 var testsAlsoUse = []string{
 	"events", "internal/k8s", "internal/karpenter", "internal/metrics", "internal/outcome", "internal/ownership", "internal/params",
-	"internal/pass/resync", "internal/plan", "internal/plan/nodes", "internal/readonly", "internal/resource", "internal/store",
+	"internal/canonical", "internal/pass/resync", "internal/plan", "internal/plan/charts", "internal/plan/nodes", "internal/readonly",
+	"internal/resource", "internal/store",
 	"internal/testing/awsfake", "internal/testing/k8sfake", "internal/testing/k8stest", "internal/validation", "statemachine",
 }
 
@@ -139,7 +143,7 @@ var testsAlsoUse = []string{
 var owners = map[string][]string{
 	"github.com/aws/karpenter-provider-aws": {"internal/plan/nodes"},
 	"sigs.k8s.io/karpenter":                 {"internal/plan/nodes"},
-	"helm.sh/helm":                          {"internal/steps/controller"},
+	"helm.sh/helm":                          {"internal/plan/charts"},
 	"github.com/aws/aws-lambda-go":          {"internal/handler"},
 	"github.com/aws/aws-cdk-go":             {"cdk"},
 	"github.com/cdklabs/cdk-nag-go":         {"cdk"},
@@ -152,7 +156,7 @@ var owners = map[string][]string{
 // pure has the packages that use no service, no clock and no environment.
 var pure = []string{
 	"events", "internal/canonical", "internal/doctor", "internal/karpenter", "internal/outcome", "internal/ownership", "internal/params",
-	"internal/plan", "internal/plan/nodes", "internal/validation",
+	"internal/plan", "internal/plan/charts", "internal/plan/nodes", "internal/validation",
 }
 
 func TestImports(t *testing.T) {
@@ -243,7 +247,8 @@ func TestWhatFunctionsReach(t *testing.T) {
 		}
 		reached := reach(all, dir)
 		for _, heavy := range []struct{ dir, only string }{
-			{"internal/plan/nodes", "functions/validate"}, {"internal/steps/controller", "functions/controller"},
+			{"internal/plan/nodes", "functions/validate"}, {"internal/plan/charts", "functions/validate"},
+			{"internal/steps/controller", "functions/controller"},
 		} {
 			wants := dir == heavy.only || dir == "functions/audit" // which runs all of them
 			if slices.Contains(reached, heavy.dir) != wants {

@@ -47,7 +47,6 @@ func TestErrorNames(t *testing.T) {
 		{fmt.Errorf("role x: get: %w", &smithyhttp.RequestSendError{Err: io.EOF}), statemachine.Unavailable},
 		{fmt.Errorf("node x: get: %w", &url.Error{Op: "Get", URL: "https://a", Err: io.EOF}), statemachine.Unavailable},
 		{fmt.Errorf("node x: get: %w", &outcome.NotYet{Reason: outcome.Unready, Note: "401"}), statemachine.Unavailable},
-		// Helm drops the error of net/http.
 		{fmt.Errorf("release x: install: %w", &outcome.Unreachable{Cluster: "x", Cause: io.EOF}), statemachine.Unavailable},
 		{errors.New("x"), statemachine.StepFailed},
 		{fmt.Errorf("a: %w", errors.Join(errors.New("x"), errors.New("y"))), statemachine.StepFailed},

@@ -24,6 +24,8 @@ type Applied struct {
 	Action string
 	// Contested lists the fields of other managers that Apply set back, in the form "kubectl-edit: .spec.limits.cpu".
 	Contested []string
+	// Adopted means that the object was one of a Helm release, and is not any more.
+	Adopted bool
 	// Live is the object after the call.
 	Live *unstructured.Unstructured
 }
@@ -52,15 +54,6 @@ func (c *Client) Apply(ctx context.Context, rack string, manifest plan.Object) (
 			ownership.TagRack, owner, rack)
 	}
 	if err := Owned(live, rack); err != nil {
-		return Applied{}, err
-	}
-	return c.write(ctx, kind, live, object)
-}
-
-// ApplyUnlabelled is Apply without the check of the label. The caller must have checked that the object is the rack's.
-func (c *Client) ApplyUnlabelled(ctx context.Context, manifest plan.Object) (Applied, error) {
-	object, live, kind, err := c.read(ctx, manifest)
-	if err != nil {
 		return Applied{}, err
 	}
 	return c.write(ctx, kind, live, object)

@@ -27,6 +27,7 @@ import (
 // Client talks to one cluster's API server.
 type Client struct {
 	config  *rest.Config
+	http    *http.Client
 	dynamic dynamic.Interface
 	// readOnly refuses writes.
 	readOnly bool
@@ -56,11 +57,8 @@ func open(config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: client: %w", config.Host, err)
 	}
-	return &Client{config: config, dynamic: objects}, nil
+	return &Client{config: config, http: client, dynamic: objects}, nil
 }
-
-// Config returns a copy of the client's configuration, for Helm, which makes its own clients.
-func (c *Client) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
 func (c *Client) in(kind Kind, namespace string) dynamic.ResourceInterface {
 	if !kind.namespaced {

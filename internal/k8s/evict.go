@@ -44,7 +44,7 @@ func (c *Client) post(ctx context.Context, value any, path ...string) error {
 	}
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, metav1.Unversioned) // the answer is a Status; client-go's scheme of all kinds takes megabytes
-	config := c.Config()
+	config := rest.CopyConfig(c.config)
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/readonly"
@@ -33,7 +34,7 @@ func ReadOnly(connect Connector) Connector {
 // ReadOnly returns a copy of the client that refuses every write with readonly.ErrWouldWrite, before a request is sent.
 // Its Apply compares the manifest with the live object.
 func (c *Client) ReadOnly() (*Client, error) {
-	config := c.Config()
+	config := rest.CopyConfig(c.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return reader{next} })
 	client, err := open(config)
 	if err != nil {
@@ -43,7 +44,7 @@ func (c *Client) ReadOnly() (*Client, error) {
 	return client, nil
 }
 
-// IsReadOnly reports whether the client refuses to write. Such a client may also lack the right to read Secrets.
+// IsReadOnly reports whether the client refuses to write.
 func (c *Client) IsReadOnly() bool { return c.readOnly }
 
 // reader is a transport that sends only requests that read.

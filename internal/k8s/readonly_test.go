@@ -169,14 +169,13 @@ func TestWhatWasChangedIsFound(t *testing.T) {
 		".spec.tolerations": func(o *unstructured.Unstructured) {
 			unstructured.RemoveNestedField(o.Object, template("tolerations")...)
 		},
-		".spec.tolerations[0].key":    func(o *unstructured.Unstructured) { tolerate(o, "b") },
-		".metadata.labels.sawhorse.d": func(o *unstructured.Unstructured) { o.SetLabels(nil) },
+		".spec.tolerations[0].key": func(o *unstructured.Unstructured) { tolerate(o, "b") },
 	} {
-		if _, err := writer.ApplyUnlabelled(ctx, object); err != nil {
+		if _, err := writer.Apply(ctx, "demo", object); err != nil {
 			t.Fatal(err)
 		}
 		cluster.Change(object, change)
-		_, err := c.ApplyUnlabelled(ctx, object)
+		_, err := c.Apply(ctx, "demo", object)
 		if !errors.Is(err, readonly.ErrWouldWrite) || !strings.Contains(err.Error(), where) {
 			t.Errorf("%s: %v", where, err)
 		}

@@ -3,7 +3,6 @@ package k8s
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -11,9 +10,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// UnmanagedKarpenter lists the parts of another Karpenter in the cluster: controllers under any name, Helm releases with
-// the names that Sawhorse uses, and those of the CRDs that do not belong to Sawhorse's release. Two Karpenters in one
-// cluster would both act on its nodes.
+// UnmanagedKarpenter lists the parts of another Karpenter in the cluster: controllers under any name, and those of the CRDs that
+// are neither Sawhorse's nor handed over. Two Karpenters in one cluster would both act on its nodes.
 func (c *Client) UnmanagedKarpenter(ctx context.Context, rack string, crds []string) ([]string, error) {
 	deployments, err := c.List(ctx, Deployment, "", "app.kubernetes.io/name=karpenter")
 	if err != nil {
@@ -25,31 +23,11 @@ func (c *Client) UnmanagedKarpenter(ctx context.Context, rack string, crds []str
 			found = append(found, Subject(&deployments[i]))
 		}
 	}
-	releases, err := c.unmanagedReleases(ctx, rack)
-	if err != nil {
-		return nil, err
-	}
 	unmanaged, err := c.UnmanagedCRDs(ctx, crds)
-	return slices.Concat(found, releases, unmanaged), err
+	return append(found, unmanaged...), err
 }
 
-// unmanagedReleases lists the Helm releases with the names that Sawhorse uses. Their records are Secrets, which a
-// read-only client may not read: it finds only what the releases have deployed.
-func (c *Client) unmanagedReleases(ctx context.Context, rack string) (found []string, err error) {
-	if c.readOnly {
-		return nil, nil
-	}
-	releases, err := c.List(ctx, Secret, "", "owner=helm,name in ("+ownership.ReleaseCRD+","+ownership.ReleaseController+")")
-	for i := range releases {
-		name := "Helm release " + releases[i].GetNamespace() + "/" + releases[i].GetLabels()["name"]
-		if Owned(&releases[i], rack) != nil && !slices.Contains(found, name) { // a release has a record of each revision
-			found = append(found, name)
-		}
-	}
-	return found, err
-}
-
-// UnmanagedCRDs lists those of the named CRDs that Helm would not let Sawhorse's release adopt.
+// UnmanagedCRDs lists those of the named CRDs that exist and that Sawhorse neither made nor may take over.
 func (c *Client) UnmanagedCRDs(ctx context.Context, names []string) ([]string, error) {
 	var found []string
 	for _, name := range names {
@@ -57,17 +35,17 @@ func (c *Client) UnmanagedCRDs(ctx context.Context, names []string) ([]string, e
 		if err != nil {
 			return found, err
 		}
-		if crd != nil && !Released(crd, ownership.ReleaseCRD) {
+		if crd != nil && !mayAdopt(crd) {
 			found = append(found, Subject(crd))
 		}
 	}
 	return found, nil
 }
 
-// Released reports whether an object has Helm's annotations for a release in Karpenter's namespace.
-func Released(object *unstructured.Unstructured, release string) bool {
-	annotations := object.GetAnnotations()
-	return annotations["meta.helm.sh/release-name"] == release && annotations["meta.helm.sh/release-namespace"] == ownership.Namespace
+// mayAdopt reports whether Sawhorse may apply a CRD: it made it, for this rack or for an earlier one of the cluster, or it is of a
+// Helm release of Karpenter's chart, or was annotated like one to hand it over.
+func mayAdopt(crd *unstructured.Unstructured) bool {
+	return crd.GetLabels()[ownership.TagRack] != "" || Released(crd, ownership.ReleaseCRD)
 }
 
 // Contested lists the objects that have the name of a manifest and do not belong to the rack.

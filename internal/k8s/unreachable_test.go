@@ -67,7 +67,7 @@ func TestAnErrorIsAnAnswer(t *testing.T) {
 	}
 }
 
-// A timeout is reported, also through client-go's RetryOnConflict, which Helm uses to create and delete.
+// A timeout is reported, also through client-go's RetryOnConflict.
 func TestNoAnswerInTime(t *testing.T) {
 	var begins atomic.Bool // whether the answer begins
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -91,7 +91,7 @@ func Reject(parameter, format string, args ...any) error {
 
 // Unreachable is the error for a cluster whose API server gave no answer at all. It does not unwrap to its Cause,
 // because that may be a context.DeadlineExceeded. client-go's RetryOnConflict takes such an error for its own timeout
-// and returns nil, and Helm would then count objects as deleted that still exist.
+// and returns nil.
 type Unreachable struct {
 	Cluster, Host string
 	Cause         error

@@ -187,9 +187,12 @@ const (
 const (
 	// Namespace is the namespace of Karpenter.
 	Namespace = "kube-system"
-	// ReleaseCRD and ReleaseController are the two Helm releases.
+	// ReleaseCRD and ReleaseController are Karpenter's two charts. Helm's releases of them that are taken over have these
+	// names too.
 	ReleaseCRD        = "karpenter-crd"
 	ReleaseController = "karpenter"
+	// ManagedBy is the value of the label app.kubernetes.io/managed-by on the charts' objects.
+	ManagedBy = "Sawhorse"
 	// ServiceAccount is the controller's service account.
 	ServiceAccount = "karpenter"
 	// ControllerImage is the image repository of the controller in the chart.

@@ -24,5 +24,5 @@ func LackingTags(live, wanted map[string]string) map[string]string {
 	return lacking
 }
 
-// OwnedObject reports whether an object in the cluster, or a Helm release, has the rack's label.
+// OwnedObject reports whether an object in the cluster has the rack's label.
 func OwnedObject(labels map[string]string, rack string) bool { return labels[TagRack] == rack }

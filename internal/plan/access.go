@@ -48,8 +48,8 @@ var rights = map[string][]Right{
 		right("karpenter.sh", "nodeclaims", "list"),
 		right("karpenter.k8s.aws", "ec2nodeclasses", "list"),
 	},
-	// Everything that a step reads, and every object that a step applies. Not Secrets: Helm's records of releases hold
-	// what a chart was installed with, and the right could not be limited to them.
+	// Everything that a step reads, and every object that a step applies. Those of Karpenter's chart are listed too: one that
+	// the plan does not have any more is deleted. Not Secrets.
 	"audit": {
 		right("karpenter.sh", "nodepools", "get", "list"),
 		right("karpenter.sh", "nodeclaims", "list"),
@@ -58,15 +58,15 @@ var rights = map[string][]Right{
 		right("apps", "daemonsets", "get"),
 		right("", "nodes", "list"),
 		right("", "pods", "list"),
-		right("", "services", "get"),
-		right("", "serviceaccounts", "get"),
+		right("", "services", "get", "list"),
+		right("", "serviceaccounts", "get", "list"),
 		right("policy", "poddisruptionbudgets", "get", "list"),
 		right("monitoring.coreos.com", "servicemonitors", "get", "list"),
 		right("apiextensions.k8s.io", "customresourcedefinitions", "get"),
-		right("rbac.authorization.k8s.io", "clusterroles", "get"),
-		right("rbac.authorization.k8s.io", "clusterrolebindings", "get"),
-		right("rbac.authorization.k8s.io", "roles", "get"),
-		right("rbac.authorization.k8s.io", "rolebindings", "get"),
+		right("rbac.authorization.k8s.io", "clusterroles", "get", "list"),
+		right("rbac.authorization.k8s.io", "clusterrolebindings", "get", "list"),
+		right("rbac.authorization.k8s.io", "roles", "get", "list"),
+		right("rbac.authorization.k8s.io", "rolebindings", "get", "list"),
 	},
 }
 

@@ -1,17 +1,19 @@
 package plan
 
 import (
+	"slices"
+
 	catalogue "github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// Controller describes the two Helm releases and the NVIDIA device plugin.
+// Controller describes Karpenter's CRDs, its controller and the NVIDIA device plugin.
 type Controller struct {
-	// CRDs is the release of Karpenter's CRDs. It is never removed again.
-	CRDs Release `json:"crds"`
-	// Release is the release of Karpenter's controller. It is complete also if it must be removed, because a removal
-	// needs a working controller until the last node is gone.
+	// CRDs are Karpenter's CustomResourceDefinitions. They are never removed again.
+	CRDs CRDs `json:"crds"`
+	// Release is Karpenter's controller. It is complete also if it must be removed, because a removal needs a working
+	// controller until the last node is gone.
 	Release Release `json:"release"`
 	// Previous is the release of the version in force if Release has another version. The step brings it back if the
 	// other version fails.
@@ -22,25 +24,37 @@ type Controller struct {
 	DevicePlugin Object `json:"devicePlugin,omitempty"`
 }
 
-// Release describes a Helm release. The step renders its objects from the chart, which it embeds.
+// CRDs describes Karpenter's CustomResourceDefinitions. The step has them in its own catalogue: together they are larger than
+// what DynamoDB stores in an item.
+type CRDs struct {
+	// Present means that they are installed.
+	Present bool `json:"present"`
+	// Version is the version of Karpenter.
+	Version string `json:"version"`
+	// Chart is the digest of the chart's files.
+	Chart string `json:"chart"`
+	// Definitions are the names of the CustomResourceDefinitions.
+	Definitions []string `json:"definitions"`
+}
+
+// Release describes what the chart of Karpenter's controller makes.
 type Release struct {
-	// Present means that the release is installed.
+	// Present means that the objects exist.
 	Present bool   `json:"present"`
 	Name    string `json:"name"`
 	// Version is the version of the chart and of Karpenter.
 	Version string `json:"version"`
-	// Chart is the digest of the chart's files.
-	Chart string `json:"chart"`
-	// Definitions are the names of the CustomResourceDefinitions in the chart. The chart of the controller has none.
-	Definitions []string `json:"definitions,omitempty"`
 	// Values are the chart values that Sawhorse sets. All others are the chart's defaults.
 	Values map[string]any `json:"values"`
-	// Replicas is the value "replicas" if the system nodes span as many zones. Otherwise it is 1. The step sets it,
+	// Replicas is the controller's replicas if the system nodes span as many zones. Otherwise they are 1. The step sets them,
 	// because only the cluster knows the zones of its nodes.
 	Replicas int `json:"replicas,omitempty"`
+	// Objects are what the chart renders from the values, in the order in which they are applied. Package charts adds them to
+	// the plan of a pass.
+	Objects []Object `json:"objects,omitempty"`
 }
 
-// charts is what the release of the controller is rendered from.
+// charts is what the values of the controller's chart are made from.
 type charts struct {
 	Present          bool `json:"present"`
 	HighAvailability bool `json:"highAvailability"`
@@ -56,7 +70,7 @@ type charts struct {
 	Values map[string]any `json:"values"`
 }
 
-// controller plans the two Helm releases and the device plugin.
+// controller plans the CRDs, the controller and the device plugin.
 func (b *builder) controller() {
 	in := charts{
 		Present:          b.config.Enabled,
@@ -79,24 +93,40 @@ func (b *builder) controller() {
 			b.plan.Controller.Write = b.facts.Writes[params.ParamVersion]
 		}
 	}
+	b.monitored()
 	if b.config.Enabled && b.config.NVIDIADevicePlugin {
 		b.plan.Controller.DevicePlugin = devicePlugin(rack)
 	}
 }
 
-// crds renders the release of the CRDs. The CRDs, and with them every NodePool, are kept when the release is
-// uninstalled. The chart itself sets no such policy.
-func (k karpenter) crds() Release {
-	return Release{
-		Present: true, Name: ownership.ReleaseCRD, Version: k.Version, Chart: k.ChartDigests[ownership.ReleaseCRD],
-		Definitions: k.CRDNames,
-		Values:      map[string]any{"additionalAnnotations": map[string]any{"helm.sh/resource-policy": "keep"}},
+// MonitorAPI is the API of the Prometheus Operator. The chart makes a ServiceMonitor only if the cluster has it.
+const MonitorAPI = "monitoring.coreos.com/v1"
+
+// Monitored reports whether a release's values ask for a ServiceMonitor.
+func Monitored(values map[string]any) bool {
+	return fields(values["serviceMonitor"])["enabled"] == true
+}
+
+// Has reports whether a release has an object of a kind.
+func (r Release) Has(kind string) bool {
+	return slices.ContainsFunc(r.Objects, func(object Object) bool { return object["kind"] == kind })
+}
+
+// monitored warns if a ServiceMonitor is asked for and the cluster is known to have none.
+func (b *builder) monitored() {
+	if b.config.Enabled && Monitored(b.plan.Controller.Release.Values) && b.facts.APIs != nil && !slices.Contains(b.facts.APIs, MonitorAPI) {
+		b.warn(params.ParamController, "serviceMonitor.enabled is true, but the cluster has no ServiceMonitors; install the Prometheus "+
+			"Operator, and the next audit makes one; or leave serviceMonitor out")
 	}
+}
+
+func (k karpenter) crds() CRDs {
+	return CRDs{Present: true, Version: k.Version, Chart: k.ChartDigests[ownership.ReleaseCRD], Definitions: k.CRDNames}
 }
 
 func (k karpenter) controller(rack, cluster string, in charts) Release {
 	made := Release{
-		Present: in.Present, Name: ownership.ReleaseController, Version: k.Version, Chart: k.ChartDigests[ownership.ReleaseController],
+		Present: in.Present, Name: ownership.ReleaseController, Version: k.Version,
 		Values: k.controllerValues(rack, cluster, in), Replicas: 1,
 	}
 	if in.HighAvailability {

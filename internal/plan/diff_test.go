@@ -47,7 +47,7 @@ func TestDifferencesOfValues(t *testing.T) {
 func TestDifferencesAreThoseOfTheFingerprints(t *testing.T) {
 	plans := []*Plan{
 		{},
-		{Access: Access{Mode: "API"}, Controller: Controller{CRDs: Release{Present: true}}},
+		{Access: Access{Mode: "API"}, Controller: Controller{CRDs: CRDs{Present: true}}},
 		{Access: Access{Mode: "API"}, Nodegroups: Nodegroups{BuildMin: new(1)}, Autoscaler: Autoscaler{Managed: []string{"a"}}},
 		{Nodegroups: Nodegroups{BuildMin: new(2), BuildEmpty: true}, NodePools: NodePools{Objects: []Object{{"kind": "NodePool"}}}},
 	}

@@ -37,6 +37,9 @@ type Facts struct {
 	// Images maps what karpenter_config names, IDs of images and public parameters that have one, to images. What EC2 shows
 	// the account no image for is left out.
 	Images map[string]Image `json:"images,omitempty"`
+	// APIs are those APIs of the cluster that templates of Karpenter's chart ask for and that it serves (MonitorAPI), or nil if
+	// they were not looked up.
+	APIs []string `json:"apis,omitzero"`
 	// Pools maps NodePools to what they run now.
 	Pools map[string]PoolFacts `json:"pools,omitempty"`
 	// NodeClaims are the cluster's NodeClaims, or nil if they were not looked up.

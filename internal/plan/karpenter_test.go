@@ -59,18 +59,15 @@ func TestAnotherVersionOfKarpenter(t *testing.T) {
 	changedTo := func(path, from, to string) string {
 		return fmt.Sprintf("%s: \"%.59s… → \"%.59s…\n", path, from, to)
 	}
-	chart := func(release string) string {
-		return changedTo("chart", was.ChartDigests[release], next.ChartDigests[release])
-	}
 	for step, want := range map[string]string{
-		"controller/crds": chart(ownership.ReleaseCRD) + `version: "1.10.0" → "1.12.1"`,
+		"controller/crds": changedTo("chart", was.ChartDigests[ownership.ReleaseCRD], next.ChartDigests[ownership.ReleaseCRD]) +
+			`version: "1.10.0" → "1.12.1"`,
 		"infrastructure": `controller.policies.node-lifecycle.Statement[AllowScopedEC2InstanceAccessActions].Resource: ` +
 			`added "arn:aws:ec2::*:placement-group/*"` + "\n" +
 			`controller.policies.resource-discovery.Statement[AllowRegionalReadActions].Action: added "ec2:DescribeInstanceStatus"` + "\n" +
 			`controller.policies.resource-discovery.Statement[AllowRegionalReadActions].Action: added "ec2:DescribePlacementGroups"` + "\n" +
 			`controller.policies.zonal-shift: added {"Statement":[{"Action":["arc-zonal-shift:GetManagedResource…`,
-		"controller/release": chart(ownership.ReleaseController) +
-			changedTo("values.controller.image.digest", was.Digest, next.Digest) +
+		"controller/release": changedTo("values.controller.image.digest", was.Digest, next.Digest) +
 			`values.controller.image.tag: "1.10.0" → "1.12.1"` + "\n" + `version: "1.10.0" → "1.12.1"`,
 	} {
 		if lines[step] != want {

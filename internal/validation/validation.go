@@ -8,6 +8,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/plan/charts"
 	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
 )
 
@@ -16,7 +17,7 @@ type Input struct {
 	Parsed params.Result
 	// Facts are those that were observed for the parameters. Their records say which manifests were checked already.
 	Facts plan.Facts
-	// Compare asks for what a pass needs: the fingerprints, and the effects on the pools of the plan in force.
+	// Compare asks for what a pass needs: the charts' objects, the fingerprints, and the effects on the pools of the plan in force.
 	Compare bool
 	// InForce is the plan in force, or nil if there is none.
 	InForce *plan.Plan
@@ -25,7 +26,7 @@ type Input struct {
 }
 
 // Result is the result of Validate. If there are Problems, the Plan must not be used. If the Input does not ask to Compare,
-// the fingerprints are empty: Objects, and those of the plan's steps.
+// the plan lacks the charts' objects, and the fingerprints are empty: Objects, and those of the plan's steps.
 type Result struct {
 	Config    params.Config
 	Effective map[string]string
@@ -68,6 +69,11 @@ func (in Input) ChangesPools() bool {
 // Validate judges parameters. It reads nothing, so the same Input has the same Result.
 func Validate(in Input) Result {
 	d, parsed := in.draft(), in.Parsed
+	var unrendered error
+	if in.Compare {
+		unrendered = charts.Add(&d.Plan, in.Facts)
+		d.Plan.SetFingerprints()
+	}
 	if d.others {
 		parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Check())...)
 	}
@@ -75,6 +81,10 @@ func Validate(in Input) Result {
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, foreign)...)
 	parsed.Advise(known...)
 	parsed.Add(d.outcome.Problems...)
+	if unrendered != nil {
+		parsed.RejectUnlessDisabling(params.NewProblem(params.ParamController, "", "Karpenter's chart refuses these values (%v); write others, "+
+			"or leave them out", unrendered))
+	}
 	if len(parsed.Problems) == 0 {
 		parsed.Advise(d.inherit(in)...)
 	}

@@ -3,7 +3,6 @@ package chaos
 import (
 	"context"
 	"maps"
-	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -52,7 +51,9 @@ func (w *World) cluster(ctx context.Context, all *collection) error {
 			return err
 		}
 	}
-	if err := w.secrets(ctx, all); err != nil {
+	if err := w.each(ctx, schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, func(o *unstructured.Unstructured) error {
+		return all.add("", "Secret %s/%s", o.GetNamespace(), o.GetName())
+	}); err != nil {
 		return err
 	}
 	return w.each(ctx, schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, func(o *unstructured.Unstructured) error {
@@ -60,31 +61,6 @@ func (w *World) cluster(ctx context.Context, all *collection) error {
 		unschedulable, _, _ := unstructured.NestedBool(o.Object, "spec", "unschedulable")
 		return all.add([]any{labels["convox.io/system-node"], unschedulable}, "node of group %s", labels["eks.amazonaws.com/nodegroup"])
 	})
-}
-
-// secrets compares Secrets by name. For each Helm release it compares the status of the latest revision only; the other
-// revisions are history.
-func (w *World) secrets(ctx context.Context, all *collection) error {
-	latest, status := map[string]int{}, map[string]string{}
-	if err := w.each(ctx, schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, func(o *unstructured.Unstructured) error {
-		labels := o.GetLabels()
-		if labels["owner"] != "helm" {
-			return all.add("", "Secret %s/%s", o.GetNamespace(), o.GetName())
-		}
-		revision, err := strconv.Atoi(labels["version"])
-		if name := labels["name"]; err == nil && revision > latest[name] {
-			latest[name], status[name] = revision, labels["status"]
-		}
-		return err
-	}); err != nil {
-		return err
-	}
-	for name, is := range status {
-		if err := all.add(is, "Helm release %s", name); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (w *World) each(ctx context.Context, kind schema.GroupVersionResource, do func(*unstructured.Unstructured) error) error {
@@ -104,7 +80,7 @@ func (w *World) each(ctx context.Context, kind schema.GroupVersionResource, do f
 }
 
 // transient lists annotations that record history and not the desired state.
-var transient = []string{"deployment.kubernetes.io/revision", "meta.helm.sh/", "sawhorse.dev/pods-deleted", "sawhorse.dev/validate-again"}
+var transient = []string{"deployment.kubernetes.io/revision", "sawhorse.dev/pods-deleted", "sawhorse.dev/validate-again"}
 
 // essence returns an object without the fields that the API server and the controllers write.
 func essence(o *unstructured.Unstructured) map[string]any {

@@ -14,11 +14,12 @@ import (
 )
 
 // Audited ticks the schedule for a rack in order: its audit is one call of one function and writes nothing, also while
-// the status tells of a change or of an incident. A manual change in AWS and one in the cluster each start a pass of
-// just the steps concerned.
+// the status tells of a change or of an incident. A manual change in AWS, and each in the cluster, starts a pass of just the
+// steps concerned.
 func Audited(s *Script) {
 	const policies = "aws iam list-attached-role-policies --role-name demo-karpenter-nodes " +
 		"--query 'sort(AttachedPolicies[].PolicyName)' --output text"
+	const ofController = "audit controller report resync"
 	s.Chapter("A rack in order", func() {
 		s.Reconciled(s.Put("karpenter_cpu_limit", "1100"))
 		s.Check("NodePool's CPU limit", cpuLimit, "1100")
@@ -29,6 +30,16 @@ func Audited(s *Script) {
 		{"A manual change in AWS", "aws iam attach-role-policy --role-name demo-karpenter-nodes " +
 			"--policy-arn arn:aws:iam::aws:policy/AdministratorAccess",
 			policies, "access audit infrastructure report resync"}, // access checks first that nobody else has Karpenter's names
+		{"A changed port of Karpenter's Service", `kubectl -n kube-system patch service karpenter --type json -p ` +
+			`'[{"op":"replace","path":"/spec/ports/0/port","value":9999}]'`,
+			"kubectl -n kube-system get service karpenter -o jsonpath='{.spec.ports}'", ofController},
+		{"A rule taken out of Karpenter's ClusterRole", `kubectl patch clusterrole karpenter-core --type json -p ` +
+			`'[{"op":"remove","path":"/rules/0"}]'`,
+			"kubectl get clusterrole karpenter-core -o jsonpath='{.rules}'", ofController},
+		{"A changed argument of Karpenter's Deployment", "kubectl -n kube-system set env deployment/karpenter BATCH_MAX_DURATION=1s",
+			`kubectl -n kube-system get deployment karpenter -o jsonpath='{.spec.template.spec.containers[0].env}'`, ofController},
+		{"A deleted PodDisruptionBudget of Karpenter's", "kubectl -n kube-system delete pdb karpenter",
+			"kubectl -n kube-system get pdb karpenter -o jsonpath='{.spec}'", ofController},
 		{"A manual change in the cluster", `kubectl patch nodepool workload --type merge -p '{"spec":{"limits":{"cpu":"7"}}}'`,
 			cpuLimit, "audit nodepools report resync"},
 	} {

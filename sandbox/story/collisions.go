@@ -10,7 +10,7 @@ func Collisions(s *Script) {
 		theirs = "kubectl -n shop create deployment karpenter --image=public.ecr.aws/karpenter/controller:0.37.0 --replicas=0 " +
 			"&& kubectl -n shop label deployment karpenter app.kubernetes.io/name=karpenter"
 		found = "kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.metadata.generation}'; " +
-			"kubectl get nodepools,ec2nodeclasses -o jsonpath='{.items[*].metadata.uid}'; " + releases
+			"kubectl get nodepools,ec2nodeclasses -o jsonpath='{.items[*].metadata.uid}'; " + charted
 	)
 	s.Chapter("Names in AWS that are taken", func() {
 		for _, role := range []string{"demo-karpenter-nodes", "demo-karpenter-build-nodes"} {
@@ -27,7 +27,7 @@ func Collisions(s *Script) {
 		s.Put("karpenter_enabled", "true")
 		s.Rejected("demo-karpenter-nodes", "demo-karpenter-build-nodes", "queue demo-karpenter", "karpenter.sh/discovery=other")
 		s.Refused("aws iam get-role --role-name demo-karpenter", "NoSuchEntity")
-		s.Check("Cluster Autoscaler, pools and releases", found, untouched)
+		s.Check("Cluster Autoscaler, pools and Karpenter's objects", found, untouched)
 	})
 
 	s.Chapter("Names in the cluster that are taken", func() {
@@ -42,7 +42,7 @@ func Collisions(s *Script) {
 		s.Request()
 		s.Rejected("Deployment/shop/karpenter", "NodePool/workload")
 		s.Refused("aws iam get-role --role-name demo-karpenter", "NoSuchEntity")
-		s.Check("Cluster Autoscaler, pools and releases", found, untouched)
+		s.Check("Cluster Autoscaler, pools and Karpenter's objects", found, untouched)
 	})
 
 	s.Chapter("Out of the way", func() {

@@ -13,7 +13,9 @@ const (
 	claims    = "kubectl get nodeclaims -o name"
 	nodes     = "kubectl get nodes -l karpenter.sh/nodepool -o name"
 	simulated = "kubectl -n kube-system get configmaps -o name | grep kwok-aws-instances || true"
-	releases  = "kubectl -n kube-system get secrets -l owner=helm,status=deployed -o jsonpath='{.items[*].metadata.labels.name}'"
+	// charted are the objects of Karpenter's chart.
+	charted = "kubectl get -A -o name -l app.kubernetes.io/instance=karpenter deployments,services,serviceaccounts,poddisruptionbudgets," +
+		"roles,rolebindings,clusterroles,clusterrolebindings"
 )
 
 // autoscalerBefore is what autoscaler prints of the cluster as it is created: Cluster Autoscaler before Karpenter.
@@ -140,7 +142,8 @@ func withoutKarpenter(s *Script) {
 	s.Check("nodes of NodePools", nodes, "")
 	s.Check("simulated instances", simulated, "")
 	s.Check("Karpenter's Deployment", controllerName, "")
-	s.Check("Helm releases", releases, "karpenter-crd")
+	s.Check("objects of Karpenter's chart", charted, "")
+	s.Check("Karpenter's CRDs", "kubectl get crd nodepools.karpenter.sh -o jsonpath={.metadata.name}", "nodepools.karpenter.sh")
 	s.Refused("aws iam get-role --role-name demo-karpenter", "NoSuchEntity")
 	s.Refused("aws iam get-role --role-name demo-karpenter-nodes", "NoSuchEntity")
 	s.Check("instance profiles", instanceProfiles, "0")

@@ -74,13 +74,10 @@ func Migrating(s *Script, charts string) {
 		}
 		s.Type("aws iam delete-role-policy --role-name demo-karpenter --policy-name karpenter")
 		s.Type("aws iam delete-role --role-name demo-karpenter")
-		s.Type("kubectl --namespace kube-system delete secrets -l owner=helm,name=karpenter-crd")
 		for _, crd := range []string{
 			"ec2nodeclasses.karpenter.k8s.aws", "nodeclaims.karpenter.sh", "nodeoverlays.karpenter.sh", "nodepools.karpenter.sh",
 		} {
-			s.Type("kubectl label --overwrite crd " + crd + " app.kubernetes.io/managed-by=Helm")
-			s.Type("kubectl annotate --overwrite crd " + crd +
-				" meta.helm.sh/release-name=karpenter-crd meta.helm.sh/release-namespace=kube-system")
+			s.Type("kubectl label --overwrite crd " + crd + " sawhorse.dev/rack=demo")
 		}
 		s.Check("pods", podsNow, pods)
 		s.Check("NodeClaims", claimsNow, claimed)

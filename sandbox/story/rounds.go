@@ -42,7 +42,7 @@ func Rounds(s *Script, n int) {
 			} else {
 				on(s)
 			}
-			s.Check("Helm releases", releases, "karpenter-crd karpenter")
+			s.Check("who manages Karpenter's Deployment", managed, "Sawhorse")
 			single.start(s)
 			s.Check("the NodePool of its node", single.where(), "workload")
 			single.end(s)

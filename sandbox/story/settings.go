@@ -81,14 +81,14 @@ const (
 // changes nothing.
 func controllerSettings(s *Script) {
 	const (
-		config  = "karpenter_controller_config"
-		live    = "kubectl -n kube-system get deployment karpenter -o jsonpath='{.spec.template.spec.tolerations[*].operator}'"
-		pods    = "kubectl -n kube-system get pods -l app.kubernetes.io/name=karpenter,team=web "
-		of      = pods + "-o jsonpath='{.items[0].spec.containers[0]."
-		started = "kubectl -n kube-system get deployment karpenter -o jsonpath='{.metadata.generation}'"
+		config = "karpenter_controller_config"
+		live   = "kubectl -n kube-system get deployment karpenter -o jsonpath='{.spec.template.spec.tolerations[*].operator}'"
+		pods   = "kubectl -n kube-system get pods -l app.kubernetes.io/name=karpenter,team=web "
+		of     = pods + "-o jsonpath='{.items[0].spec.containers[0]."
 	)
 	s.Chapter("What operators set of the controller", func() {
 		s.Type("echo " + quoted(monitors) + " | kubectl apply -f -")
+		s.Type("kubectl wait crd servicemonitors.monitoring.coreos.com --for=condition=Established --timeout=30s")
 		s.Reconciled(s.Put(config, ofOperators))
 		s.Until("both pods are Ready", pods+`-o jsonpath='{.items[*].status.containerStatuses[0].ready}'`, "true true", time.Minute)
 		s.Check("memory", of+"resources.limits.memory}'", "1Gi")
@@ -100,10 +100,10 @@ func controllerSettings(s *Script) {
 	})
 
 	s.Chapter("What nobody may set", func() {
-		generation := s.Output(started)
+		generation := s.Output(controllerGeneration)
 		s.Put(config, ofNobody)
 		s.Rejected("additionalLabels", "controller.env[0].name", "controller.env[1].value", "controller.envFrom")
-		s.Check("the controller is as it was", started, generation)
+		s.Check("the controller is as it was", controllerGeneration, generation)
 		s.Unset(config)
 		s.Reconciled()
 		s.Check("ServiceMonitor", "kubectl -n kube-system get servicemonitor karpenter -o name --ignore-not-found", "")

@@ -8,6 +8,7 @@ import (
 const (
 	controllerImages = `kubectl -n kube-system get pods -l app.kubernetes.io/name=karpenter ` +
 		`-o jsonpath='{range .items[*]}{.spec.containers[0].image}{"\n"}{end}' | sed 's/@.*//; s/.*://' | sort -u | paste -sd' '`
+	controllerGeneration = "kubectl -n kube-system get deployment karpenter -o jsonpath='{.metadata.generation}'"
 	// podsNow prints each pod of the workload with its restarts and its node.
 	podsNow = `kubectl -n shop get pods ` +
 		`-o jsonpath='{range .items[*]}{.metadata.uid} {.status.containerStatuses[0].restartCount} {.spec.nodeName}{"\n"}{end}' | sort`
@@ -91,11 +92,11 @@ func Withdrawn(s *Script) {
 	})
 
 	s.Chapter("Not tried again", func() {
-		since := releaseRevision(s)
+		since := s.Output(controllerGeneration)
 		s.FullPass()
 		s.State("Reconciled")
 		s.Says("write karpenter_version again")
-		s.Equal("Helm's revision", releaseRevision(s), since)
+		s.Equal("generation of the Deployment", s.Output(controllerGeneration), since)
 		s.Reconciled(s.Put("karpenter_version", "1.10.0"))
 		s.Omits("karpenter_version again")
 	})
@@ -134,11 +135,6 @@ func Withdrawn(s *Script) {
 
 // annotationOf115 says how GPUs are shared between pods. 1.15 reads "many" as no such way.
 const annotationOf115 = "karpenter.k8s.aws/nvidia-consumable-capacity"
-
-// releaseRevision returns how often Helm has changed the controller's release.
-func releaseRevision(s *Script) string {
-	return JSON[[]struct{ Revision string }](s, "helm -n kube-system list -o json --filter '^karpenter$'")[0].Revision
-}
 
 // hashes returns the versions of the hashes of the NodeClaims' classes, whether each hash is the class's own, and the
 // reasons why nodes are Drifted.
@@ -202,14 +198,14 @@ func withhold(s *Script, action, agent string) (restore func()) {
 func NewDefault(s *Script, folder string) {
 	s.Chapter("A Sawhorse with another default is deployed", func() {
 		s.Check("version in force", output("karpenter_version"), "1.10.0")
-		since := releaseRevision(s)
+		since := s.Output(controllerGeneration)
 		stack(s, "deploy --require-approval never --app "+folder)
 		s.Check("it is another one than this checkout's: stacks", unlike, "with differences: 1")
 		s.FullPass()
 		s.State("Reconciled")
 		s.Check("version in force", output("karpenter_version"), "1.10.0")
 		s.Check("images of the controller's pods", controllerImages, "1.10.0")
-		s.Equal("Helm's revision", releaseRevision(s), since)
+		s.Equal("generation of the Deployment", s.Output(controllerGeneration), since)
 	})
 
 	s.Chapter("Off, and on for the first time again", func() {

@@ -13,6 +13,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/plan/charts"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
@@ -27,9 +28,11 @@ type input struct {
 	records  plan.Records
 	reported store.Reported
 	inForce  *plan.Plan
-	outputs  map[string]string
-	listed   bool
-	unknown  bool
+	// completed means that the plan in the table lacks objects that inForce has.
+	completed bool
+	outputs   map[string]string
+	listed    bool
+	unknown   bool
 
 	// tree is the rack's parameters, with its changes laid over it.
 	tree    store.Tree
@@ -145,6 +148,7 @@ func (v *Validate) observed(ctx context.Context, in input) (input, error) {
 		return in, err
 	}
 	in.facts, in.found, in.audited = facts, found, v.audits(in.inForce)
+	in.complete()
 	mayRead := facts.Cluster == nil || facts.Authorized(in.rack)
 	if mayRead && in.audited && in.full && !in.parsed.Config.Paused {
 		maps.Copy(in.found, v.audit(ctx, in, func(s plan.Step) bool { return !isQueue(s) }))
@@ -153,6 +157,18 @@ func (v *Validate) observed(ctx context.Context, in input) (input, error) {
 		v.running(ctx, &in.facts)
 	}
 	return in, nil
+}
+
+// complete adds the charts' objects to the plan in force, if the version of Sawhorse that made it left them out. A rack whose
+// parameters are rejected is repaired towards that plan.
+func (in *input) complete() {
+	if in.inForce == nil || len(in.inForce.Controller.Release.Objects) > 0 {
+		return
+	}
+	p := *in.inForce
+	if err := charts.Add(&p, in.facts); err == nil && len(p.Controller.Release.Objects) > 0 {
+		in.inForce, in.completed = &p, true
+	}
 }
 
 // read parses the rack's parameters, with the objects that they name.
@@ -177,6 +193,7 @@ func (v *Validate) facts(ctx context.Context, in input) (plan.Facts, error) {
 		facts.Force = slices.DeleteFunc(facts.Force, func(word string) bool { return word == events.ForceVersion })
 	}
 	facts.CNI = v.cni(ctx, in.parsed.Config, facts)
+	facts.APIs = v.apis(ctx, in, facts)
 	return facts, nil
 }
 
@@ -240,6 +257,27 @@ func (v *Validate) cni(ctx context.Context, config params.Config, facts plan.Fac
 		return nil
 	}
 	return &observed
+}
+
+// apis returns those APIs of the cluster that the values of Karpenter's chart ask for, or nil if they ask for none. An API server
+// that does not answer changes nothing: what the plan in force was made with counts.
+func (v *Validate) apis(ctx context.Context, in input, facts plan.Facts) []string {
+	config := in.parsed.Config
+	if !config.Enabled || !plan.Monitored(config.ControllerValues) || facts.Cluster == nil || !facts.Authorized(in.rack) {
+		return nil
+	}
+	serves := false
+	client, err := v.Dial(ctx, facts.Cluster.Cluster)
+	if err == nil {
+		serves, err = client.Serves(ctx, plan.MonitorAPI)
+	}
+	switch {
+	case err != nil && (in.inForce == nil || !in.inForce.Controller.Release.Has("ServiceMonitor")):
+		return nil
+	case err != nil || serves:
+		return []string{plan.MonitorAPI}
+	}
+	return []string{}
 }
 
 // running adds the status of the NodePools and the NodeClaims to the facts. The plan uses them only for advice, so an

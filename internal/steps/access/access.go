@@ -56,7 +56,7 @@ type EKS interface {
 const poll = 3 * time.Second
 
 // administrators are the functions that need all rights in the cluster. The function access grants the others their
-// rights, and Helm creates the roles of Karpenter's chart; Kubernetes allows both only to those who hold every right
+// rights, and controller applies the roles of Karpenter's chart; Kubernetes allows both only to those who hold every right
 // concerned.
 var administrators = map[string]bool{"access": true, "controller": true}
 

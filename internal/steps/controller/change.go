@@ -21,7 +21,7 @@ const (
 	// counts across passes. backTime is how long the version before may then take. Together they are within the step's deadline.
 	changeTime = 10 * time.Minute
 	backTime   = 4 * time.Minute
-	// upgradeTime is longer than Helm takes for an upgrade, so that pods that were made during one count as new ones.
+	// upgradeTime is longer than the objects of a version take to be applied, so that pods that were made during one count as new ones.
 	upgradeTime = 30 * time.Second
 	// longestReason is the length of a recorded reason in bytes. The status must have room for the warning about it.
 	longestReason = 500
@@ -100,11 +100,7 @@ func (r *run) change(ctx context.Context, at *attempt) error {
 	if at.Failure != "" {
 		return r.back(ctx, at)
 	}
-	wanted, err := r.controller(ctx)
-	if err != nil {
-		return err
-	}
-	if err := r.install(ctx, wanted); err != nil {
+	if err := r.install(ctx, r.plan.Controller.Release); err != nil {
 		if lasting(err) && r.late(at.Began) {
 			return r.fail(ctx, at, err.Error())
 		}
@@ -175,15 +171,11 @@ func (r *run) fail(ctx context.Context, at *attempt, reason string) error {
 	return r.back(ctx, at)
 }
 
-// back brings the version before back, by its chart and not by Helm's history, which may be gone. Then it fails the pass
+// back brings the objects of the version before back. Then it fails the pass
 // with the reason. The record of the attempt is kept, so that a repeated call has the same end.
 func (r *run) back(ctx context.Context, at *attempt) error {
 	previous := *r.plan.Controller.Previous
-	wanted, err := r.rendered(ctx, previous)
-	if err != nil {
-		return err
-	}
-	if err := r.install(ctx, wanted); err != nil {
+	if err := r.install(ctx, previous); err != nil {
 		return err
 	}
 	found, err := r.works(ctx, at, previous.Version)

@@ -117,8 +117,10 @@ func (c *inCluster) to(version, inForce string, write int64) {
 		c.plan.Controller.Previous = &previous
 	}
 	c.plan.Controller.Release = c.releaseOf(version)
+	render(c.plan)
 }
 
+// releaseOf returns the plan's release for another version, without objects.
 func (c *inCluster) releaseOf(version string) plan.Release {
 	c.Helper()
 	found, err := karpenter.Find(version)
@@ -133,7 +135,7 @@ func (c *inCluster) releaseOf(version string) plan.Release {
 	if err != nil {
 		c.Fatal(err)
 	}
-	release.Version, release.Chart = version, found.ChartDigests[release.Name]
+	release.Version, release.Objects = version, nil
 	image := map[string]any{"tag": version}
 	if found.Digest != "" {
 		image["digest"] = found.Digest
@@ -217,12 +219,8 @@ func (s *scene) record() plan.KarpenterRecord {
 	return record
 }
 
-// installed returns the version of Helm's release of the controller.
+// installed returns the version of the Deployment.
 func (s *scene) installed() string {
 	s.Helper()
-	last, err := s.last(ownership.ReleaseController)
-	if err != nil || last == nil {
-		s.Fatal(last, err)
-	}
-	return last.Chart.Metadata.Version
+	return s.Get(deployment).GetLabels()[labelVersion]
 }

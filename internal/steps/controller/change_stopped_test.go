@@ -123,7 +123,7 @@ func TestAPassIsStoppedWhileAVersionComesBack(t *testing.T) {
 	steady := c.step.Connect
 	c.blind["1.12.1"] = true
 	begun := func() bool { return c.record().RolledBack != nil }
-	for _, writes := range []int{0, 2, 9} { // of the way back: the first of them are Helm's records
+	for _, writes := range []int{0, 2, 9} { // of the way back
 		c.step.Connect = steady
 		c.anew(awsfake.New())
 		c.to("1.12.1", "1.10.0", 1)

@@ -36,8 +36,51 @@ func (s *scene) due(part string) string {
 	return progress.Note
 }
 
-// An audit finds a release in order that Helm has installed, with the rights that access gives it, and what was changed in it since.
-func TestAuditOfTheReleases(t *testing.T) {
+func named(version, kind, name string) k8stest.Object {
+	meta := map[string]any{"name": name}
+	if kind != "ClusterRole" {
+		meta["namespace"] = ownership.Namespace
+	}
+	return k8stest.Object{"apiVersion": version, "kind": kind, "metadata": meta}
+}
+
+// edits are what somebody changes by hand, and what an audit says about it.
+var edits = []struct {
+	object k8stest.Object
+	change func(*unstructured.Unstructured)
+	found  string
+}{
+	{deployment, func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(o.Object, int64(0), "spec", "replicas")
+	}, "Deployment/kube-system/karpenter: .spec.replicas"},
+	{deployment, func(o *unstructured.Unstructured) {
+		containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+		variables := containers[0].(map[string]any)["env"].([]any)
+		for _, variable := range variables {
+			if variable.(map[string]any)["name"] == "CLUSTER_NAME" {
+				variable.(map[string]any)["value"] = "other"
+			}
+		}
+		_ = unstructured.SetNestedSlice(o.Object, containers, "spec", "template", "spec", "containers")
+	}, "Deployment/kube-system/karpenter: .spec.template.spec.containers[controller].env[CLUSTER_NAME].value"},
+	{named("v1", "Service", "karpenter"), func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedSlice(o.Object, []any{map[string]any{
+			"name": "http-metrics", "port": int64(9999), "targetPort": "http-metrics", "protocol": "TCP",
+		}}, "spec", "ports")
+	}, "Service/kube-system/karpenter: .spec.ports[8080 TCP]"},
+	{named("rbac.authorization.k8s.io/v1", "ClusterRole", "karpenter-core"), func(o *unstructured.Unstructured) {
+		rules, _, _ := unstructured.NestedSlice(o.Object, "rules")
+		_ = unstructured.SetNestedSlice(o.Object, rules[1:], "rules")
+	}, "ClusterRole/karpenter-core: .rules"},
+	{named("v1", "ServiceAccount", "karpenter"), func(o *unstructured.Unstructured) {
+		labels := o.GetLabels()
+		delete(labels, "app.kubernetes.io/instance")
+		o.SetLabels(labels)
+	}, "ServiceAccount/kube-system/karpenter: .metadata.labels.app.kubernetes.io/instance"},
+}
+
+// An audit finds a controller in order, with the rights that access gives it, and what was changed in it since.
+func TestAuditOfTheController(t *testing.T) {
 	s := begin(t)
 	s.Create(node("one", "us-east-1a"))
 	for part, want := range map[string]string{PartCRDs: "CustomResourceDefinition/", PartRelease: "/karpenter: it does not exist"} {
@@ -66,29 +109,32 @@ func TestAuditOfTheReleases(t *testing.T) {
 	if got := s.due(PartCRDs); !strings.Contains(got, "CustomResourceDefinition/nodepools.karpenter.sh: .metadata.annotations.") {
 		t.Errorf("%q", got)
 	}
-	s.Change(deployment, func(o *unstructured.Unstructured) {
-		_ = unstructured.SetNestedField(o.Object, int64(0), "spec", "replicas")
-	})
-	if got := s.due(PartRelease); !strings.Contains(got, "Deployment/kube-system/karpenter: .spec.replicas") {
-		t.Errorf("%q", got)
+	s.run(PartCRDs, "updated CustomResourceDefinition/nodepools.karpenter.sh")
+	for _, edit := range edits {
+		s.Change(edit.object, edit.change)
+		if got := s.due(PartRelease); !strings.Contains(got, edit.found) {
+			t.Errorf("found %q, want %q", got, edit.found)
+		}
+		s.run(PartRelease, "updated "+k8s.Subject(s.Get(edit.object)))
+		s.RolledOut(deployment)
+		if got := s.due(PartRelease); got != "" {
+			t.Errorf("%s: repaired, and due: %q", edit.found, got)
+		}
 	}
-	s.run(PartRelease, "repaired Deployment/kube-system/karpenter")
-	s.RolledOut(deployment)
-	s.Remove(k8stest.Object{
-		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "karpenter", "namespace": "kube-system"},
-	})
+	service := named("v1", "Service", "karpenter")
+	s.Remove(service)
 	if got := s.due(PartRelease); !strings.Contains(got, "Service/kube-system/karpenter: it does not exist") {
 		t.Errorf("%q", got)
 	}
+	s.run(PartRelease, "created Service/kube-system/karpenter")
 	t.Log("a second zone")
-	s.run(PartRelease, "repaired Service/kube-system/karpenter")
 	s.Create(node("two", "us-east-1b"))
 	if got := s.due(PartRelease); !strings.Contains(got, ".spec.replicas") {
 		t.Errorf("%q", got)
 	}
 	t.Log("turned off")
 	s.plan.Controller.Release.Present = false
-	if got := s.due(PartRelease); !strings.Contains(got, "it is left of release karpenter") {
+	if got := s.due(PartRelease); !strings.Contains(got, ": delete") {
 		t.Errorf("%q", got)
 	}
 	s.run(PartRelease, "uninstalled release "+ownership.ReleaseController)

@@ -2,13 +2,13 @@ package controller
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"helm.sh/helm/v4/pkg/release/common"
-	release "helm.sh/helm/v4/pkg/release/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -19,6 +19,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/plan/charts"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
@@ -35,7 +36,6 @@ type scene struct {
 	*k8stest.Cluster
 	step        *Step
 	plan        *plan.Plan
-	helm        *helm
 	checkpoints *awsfake.Recorder
 	// store has the rack's records.
 	store *store.Store
@@ -47,12 +47,8 @@ const principal = "arn:aws:iam::123456789012:role/Sawhorse-controller"
 
 func begin(t *testing.T) *scene {
 	cluster := k8stest.New(t)
-	helm, err := newHelm(cluster.Config, "demo")
-	if err != nil {
-		t.Fatal(err)
-	}
 	cloud := awsfake.New()
-	s := &scene{T: t, Cluster: cluster, eks: cloud.EKS, helm: helm, checkpoints: awsfake.NewCheckpoints(cloud),
+	s := &scene{T: t, Cluster: cluster, eks: cloud.EKS, checkpoints: awsfake.NewCheckpoints(cloud),
 		store: &store.Store{DB: cloud.Table, Name: "sawhorse"},
 		clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		plan:  wanted(params.Config{HighAvailability: true})}
@@ -72,10 +68,9 @@ func (s *scene) as(config *rest.Config) *Step {
 	return &Step{Connect: connect, Checkpoints: s.checkpoints, Versions: s.store, Self: self, Now: now}
 }
 
+// end removes what the step has installed. No controllers run, so nothing else is left of it.
 func (s *scene) end() {
-	for _, name := range []string{ownership.ReleaseController, ownership.ReleaseCRD} {
-		s.uninstall(name)
-	}
+	s.uninstall()
 	versions := karpenter.All()
 	for _, name := range versions[len(versions)-1].CRDNames {
 		k8stest.Eventually(s.T, func() bool {
@@ -87,30 +82,50 @@ func (s *scene) end() {
 	}
 }
 
-// uninstall removes a release if it exists.
-func (s *scene) uninstall(name string) {
+// uninstall deletes the controller's objects as somebody who has all rights.
+func (s *scene) uninstall() {
 	s.Helper()
-	last, err := s.last(name)
-	if err == nil && last != nil {
-		err = s.helm.uninstall(name)
+	client, err := s.step.Connect(ctx, s.plan.Cluster)
+	if err == nil {
+		_, err = (&run{Step: s.step, plan: &plan.Plan{Rack: "demo"}, client: client}).prune(ctx, nil)
 	}
 	if err != nil {
 		s.Error(err)
 	}
 }
 
-// last returns a release's newest revision as Helm sees it.
-func (s *scene) last(name string) (*release.Release, error) {
-	s.Helper()
-	values := s.plan.Controller.CRDs.Values
-	if name == ownership.ReleaseController {
-		values = withReplicas(s.plan.Controller.Release, 1)
+// wanted returns the plan of a rack with Karpenter and these settings.
+func wanted(config params.Config) *plan.Plan {
+	return wantedWith(config)
+}
+
+// wantedWith is wanted for a cluster that serves further APIs.
+func wantedWith(config params.Config, apis ...string) *plan.Plan {
+	config.Rack, config.ClusterName, config.AuthMode, config.Enabled = "demo", "demo", true, true
+	made := plan.Build(config, plan.Facts{
+		Cluster:     &plan.ClusterFacts{Cluster: plan.Cluster{Name: "demo", Partition: "aws"}, Status: "ACTIVE"},
+		PodIdentity: true, Subnets: []plan.Tagged{{ID: "subnet-a"}}, NodeGroups: []plan.NodeGroup{{Name: "system"}},
+	}, nil)
+	if len(made.Problems) > 0 {
+		panic(fmt.Sprint(made.Problems))
 	}
-	wanted, err := render(name, ownership.KarpenterVersion, values)
+	render(&made.Plan, apis...)
+	return &made.Plan
+}
+
+// render adds the charts' objects to a plan, as a pass does, and as a step reads them.
+func render(p *plan.Plan, apis ...string) {
+	err := charts.Add(p, plan.Facts{APIs: apis})
+	if err == nil {
+		var text []byte
+		if text, err = json.Marshal(p); err == nil {
+			*p = plan.Plan{}
+			err = json.Unmarshal(text, p)
+		}
+	}
 	if err != nil {
-		s.Fatal(err)
+		panic(err)
 	}
-	return s.helm.last(wanted)
 }
 
 func crd(name string) k8stest.Object {
@@ -155,10 +170,10 @@ func (s *scene) settle() {
 	})
 }
 
-// versions returns the resourceVersions of all objects of Karpenter and Helm, by name.
+// versions returns the resourceVersions of all objects of Karpenter, by name.
 func (s *scene) versions() string {
 	var all []string
-	for _, resource := range []string{"/v1/secrets", "/v1/serviceaccounts", "/v1/services", "apps/v1/deployments",
+	for _, resource := range []string{"/v1/serviceaccounts", "/v1/services", "apps/v1/deployments",
 		"rbac.authorization.k8s.io/v1/clusterroles",
 		"rbac.authorization.k8s.io/v1/roles", "policy/v1/poddisruptionbudgets", "apiextensions.k8s.io/v1/customresourcedefinitions"} {
 		part := strings.SplitN(resource, "/", 3)
@@ -169,15 +184,6 @@ func (s *scene) versions() string {
 		}
 	}
 	return strings.Join(all, " ")
-}
-
-func (s *scene) revisions() (n int) {
-	for _, secret := range s.List("", "v1", "secrets") {
-		if secret.GetLabels()["owner"] == "helm" && secret.GetLabels()["name"] == ownership.ReleaseController {
-			n++
-		}
-	}
-	return n
 }
 
 func TestInstallUpgradeRepairRemove(t *testing.T) {
@@ -209,31 +215,28 @@ func TestInstallUpgradeRepairRemove(t *testing.T) {
 	before := s.versions()
 	s.run(PartCRDs)
 	s.run(PartRelease)
-	if after := s.versions(); after != before || s.revisions() != 1 {
-		t.Errorf("%d revisions; before %s\nafter %s", s.revisions(), before, after)
+	if after := s.versions(); after != before {
+		t.Errorf("before %s\nafter %s", before, after)
 	}
 
 	t.Log("a second zone makes it two replicas")
 	s.Create(node("two", "us-east-1b"))
-	if progress := s.run(PartRelease, "updated: replicas=2 (was 1) release karpenter 1.10.0"); len(progress.Incidents) != 0 {
+	if progress := s.run(PartRelease, "updated Deployment/kube-system/karpenter"); len(progress.Incidents) != 0 {
 		t.Errorf("warnings %v", progress.Incidents)
 	}
 	s.check(2)
 
-	t.Log("repairs what was deleted or changed, without a revision")
+	t.Log("repairs what was deleted or changed")
 	s.Remove(k8stest.Object{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "karpenter",
 		"namespace": "kube-system"}})
 	s.Change(deployment, func(o *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(o.Object, int64(0), "spec", "replicas")
 	})
-	repaired := s.run(PartRelease, "repaired Service/kube-system/karpenter", "repaired Deployment/kube-system/karpenter")
+	repaired := s.run(PartRelease, "created Service/kube-system/karpenter", "updated Deployment/kube-system/karpenter")
 	if len(repaired.Incidents) != 1 {
 		t.Errorf("warnings %v", repaired.Incidents)
 	}
 	s.check(2)
-	if s.revisions() != 2 {
-		t.Errorf("%d revisions", s.revisions())
-	}
 
 	t.Log("removes the controller and keeps the CRDs, never before our EC2NodeClasses have gone")
 	s.plan.Controller.Release.Present = false
@@ -246,13 +249,24 @@ func TestInstallUpgradeRepairRemove(t *testing.T) {
 		s.Remove(left)
 	}
 	s.run(PartRelease, "uninstalled release karpenter")
-	if s.Get(deployment) != nil || s.revisions() != 0 || s.Get(crd("nodepools.karpenter.sh")) == nil {
-		t.Error("the controller is there or the CRDs are not")
+	if left := s.left(); len(left) > 0 || s.Get(crd("nodepools.karpenter.sh")) == nil {
+		t.Errorf("of the controller %v is there, or the CRDs are not", left)
 	}
 	if progress := s.run(PartRelease); progress.Wait != 0 {
 		t.Errorf("progress %+v", progress)
 	}
 	s.run(PartCRDs)
+}
+
+// left returns the objects of the controller's chart that there are.
+func (s *scene) left() (all []string) {
+	s.Helper()
+	for _, object := range s.plan.Controller.Release.Objects {
+		if live := s.Get(object); live != nil {
+			all = append(all, k8s.Subject(live))
+		}
+	}
+	return all
 }
 
 func (s *scene) check(replicas int64) {
@@ -298,8 +312,7 @@ func TestPrivateClusterAndOneReplica(t *testing.T) {
 	}
 	const mirror = "123456789012.dkr.ecr.us-east-1.amazonaws.com/mirror/karpenter"
 	s.plan = wanted(params.Config{ImageRepository: mirror, IsolatedVPC: true})
-	s.run(PartRelease, "updated: controller.image.repository=123456789012.dkr.ecr.us-east-1.amazonaws.com/mirror/karpenter, "+
-		"settings.isolatedVPC=true release karpenter 1.10.0")
+	s.run(PartRelease, "updated Deployment/kube-system/karpenter")
 	live := s.container()
 	if got, want := live.Image, mirror+":1.10.0@"+karpenter.Default().Digest; got != want {
 		t.Errorf("image %s, want %s", got, want)
@@ -309,7 +322,7 @@ func TestPrivateClusterAndOneReplica(t *testing.T) {
 	}
 	s.run(PartRelease)
 	s.plan = wanted(params.Config{})
-	s.run(PartRelease, "updated: controller.image.repository unset, settings.isolatedVPC unset release karpenter 1.10.0")
+	s.run(PartRelease, "updated Deployment/kube-system/karpenter")
 	s.check(1)
 }
 
@@ -332,37 +345,77 @@ func (s *scene) variable(name string) string {
 	return ""
 }
 
-// The next run completes a release, whatever state an interrupted call left it in.
+// A call that is stopped before any of its writes leaves the rest to the next one.
 func TestRecoversFromBeingKilled(t *testing.T) {
 	s := begin(t)
 	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
 	s.settle()
-	s.run(PartRelease, "installed release karpenter 1.10.0")
-	for _, status := range []common.Status{common.StatusPendingInstall, common.StatusPendingUpgrade, common.StatusPendingRollback,
-		common.StatusFailed, common.StatusUninstalling, common.StatusUnknown} {
-		last, err := s.last(ownership.ReleaseController)
-		if err != nil {
+	for writes := range len(s.plan.Controller.Release.Objects) {
+		if err := s.stoppedAfter(writes, PartRelease); !outcome.IsNotYet(err, outcome.Unready) {
+			t.Fatalf("after %d writes: %v", writes, err)
+		}
+		if got := len(s.left()); got != writes {
+			t.Fatalf("after %d writes %d objects are there", writes, got)
+		}
+		if _, err := s.step.Run(ctx, s.plan, PartRelease); err != nil {
 			t.Fatal(err)
 		}
-		last.Info.Status = status
-		if err := s.helm.config.Releases.Update(last); err != nil {
-			t.Fatal(err)
-		}
-		s.Remove(deployment)
-		s.run(PartRelease, "applied again release karpenter 1.10.0")
 		s.check(1)
 		s.run(PartRelease)
+		t.Log("a removal too")
+		s.plan.Controller.Release.Present = false
+		if err := s.stoppedAfter(writes, PartRelease); !outcome.IsNotYet(err, outcome.Unready) {
+			t.Fatalf("a removal, after %d writes: %v", writes, err)
+		}
+		if _, err := s.step.Run(ctx, s.plan, PartRelease); err != nil || len(s.left()) > 0 {
+			t.Fatalf("a removal, after %d writes: %v, %v", writes, err, s.left())
+		}
+		s.plan.Controller.Release.Present = true
 	}
-	if n := s.revisions(); n > history {
-		t.Errorf("%d revisions are kept", n)
+}
+
+// stoppedAfter runs a part with an API server that fails after some writes.
+func (s *scene) stoppedAfter(writes int, part string) error {
+	config := rest.CopyConfig(s.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return stopping{next, func() bool { return true }, &writes}
+	})
+	_, err := s.as(config).Run(ctx, s.plan, part)
+	return err
+}
+
+// A plan that an earlier version of Sawhorse has made has no objects: nothing is deleted because of it.
+func TestAPlanWithoutObjects(t *testing.T) {
+	s := begin(t)
+	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
+	s.settle()
+	s.run(PartRelease, "installed release karpenter 1.10.0")
+	before := s.versions()
+	s.plan.Controller.Release.Objects = nil
+	for _, step := range []*Step{s.step, s.audited()} {
+		_, err := step.Run(ctx, s.plan, PartRelease)
+		if err == nil || !strings.Contains(err.Error(), "there is no plan of format 2 with its objects") {
+			t.Errorf("%v", err)
+		}
 	}
-	t.Log("an uninstall that stopped in the middle goes on")
-	last, _ := s.last(ownership.ReleaseController)
-	last.Info.Status = common.StatusUninstalling
-	if err := s.helm.config.Releases.Update(last); err != nil {
-		t.Fatal(err)
+	if after := s.versions(); after != before {
+		t.Errorf("before %s\nafter %s", before, after)
 	}
-	s.Remove(deployment)
-	s.plan.Controller.Release.Present = false
-	s.run(PartRelease, "uninstalled release karpenter")
+}
+
+// Another chart of the CRDs' version than the plan's: the step applies its own, and is not done.
+func TestAPlanWithAnotherChart(t *testing.T) {
+	s := begin(t)
+	s.plan.Controller.CRDs.Chart = "sha256:another"
+	if progress := s.run(PartCRDs, "installed release karpenter-crd 1.10.0"); !progress.Unfinished {
+		t.Errorf("%+v", progress)
+	}
+	s.plan.Controller.CRDs.Version = "1.9.0"
+	if _, err := s.step.Run(ctx, s.plan, PartCRDs); err != nil { // older ones never replace those that are installed
+		t.Error(err)
+	}
+	s.plan.Controller.CRDs.Version = "9.0.0"
+	if _, err := s.step.Run(ctx, s.plan, PartCRDs); err == nil || !strings.Contains(err.Error(), "the next pass makes a new plan") {
+		t.Errorf("%v", err)
+	}
 }

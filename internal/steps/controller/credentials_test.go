@@ -84,6 +84,7 @@ func TestAVariableOfTheTemplateIsNoProof(t *testing.T) {
 			s.Create(node("one", "us-east-1a"))
 			s.plan.Infrastructure.PodIdentity = podIdentity
 			s.plan.Controller.Release.Values["controller"].(map[string]any)["env"] = []any{map[string]any{"name": variable, "value": "x"}}
+			render(s.plan)
 			s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
 			s.settle()
 			s.run(PartRelease, "installed release karpenter 1.10.0")

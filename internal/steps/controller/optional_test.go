@@ -7,35 +7,32 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/testing/k8stest"
 )
 
 var (
 	monitors = k8stest.Object{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": monitorCRD},
+		"metadata": map[string]any{"name": "servicemonitors.monitoring.coreos.com"},
 		"spec": map[string]any{"group": "monitoring.coreos.com", "scope": "Namespaced",
 			"names": map[string]any{
 				"plural": "servicemonitors", "singular": "servicemonitor", "kind": "ServiceMonitor", "listKind": "ServiceMonitorList",
 			},
 			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true,
 				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}}}
-	monitor = k8stest.Object{"apiVersion": monitorAPI, "kind": "ServiceMonitor",
+	monitor = k8stest.Object{"apiVersion": plan.MonitorAPI, "kind": "ServiceMonitor",
 		"metadata": map[string]any{"name": "karpenter", "namespace": ownership.Namespace}}
 )
 
-// A ServiceMonitor is made if the values ask for it and the cluster has the Prometheus Operator, and goes with the values
-// or with the release. One that somebody else made stays.
+// A ServiceMonitor is made if the plan has one, and goes with the plan's or with the controller. One that somebody else made
+// stays.
 func TestOptionalObjects(t *testing.T) {
 	s := begin(t)
 	s.Create(node("one", "us-east-1a"))
 	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
 	s.settle()
-	s.plan.Controller.Release.Values["serviceMonitor"] = map[string]any{"enabled": true}
-	progress := s.run(PartRelease, "installed release karpenter 1.10.0")
-	last := progress.Warnings[len(progress.Warnings)-1]
-	if last.Parameter != "karpenter_controller_config" || !strings.Contains(last.Message, "install the Prometheus Operator") {
-		t.Errorf("warnings %v", progress.Warnings)
-	}
+	s.run(PartRelease, "installed release karpenter 1.10.0")
 	s.RolledOut(deployment)
 
 	t.Log("the operator is installed")
@@ -44,21 +41,22 @@ func TestOptionalObjects(t *testing.T) {
 		conditions, _, _ := unstructured.NestedSlice(s.Get(monitors).Object, "status", "conditions")
 		return len(conditions) >= 2
 	})
+	monitoring := params.Config{HighAvailability: true, ControllerValues: map[string]any{"serviceMonitor": map[string]any{"enabled": true}}}
+	s.plan = wantedWith(monitoring, plan.MonitorAPI)
 	if got := s.due(PartRelease); !strings.Contains(got, "ServiceMonitor/kube-system/karpenter: it does not exist") {
 		t.Errorf("an audit: %q", got)
 	}
-	s.run(PartRelease, "repaired ServiceMonitor/kube-system/karpenter")
-	if s.Get(monitor).GetLabels()[ownership.TagRack] != "demo" {
-		t.Errorf("labels %v", s.Get(monitor).GetLabels())
-	}
+	s.run(PartRelease, "created ServiceMonitor/kube-system/karpenter")
 	if got := s.due(PartRelease); got != "" {
 		t.Errorf("an audit: %q", got)
 	}
 
 	t.Log("not asked for any more")
-	s.plan.Controller.Release.Values["serviceMonitor"] = map[string]any{"enabled": false}
-	s.run(PartRelease, "updated: serviceMonitor.enabled=false (was true) release karpenter 1.10.0",
-		"deleted ServiceMonitor/kube-system/karpenter")
+	s.plan = wanted(params.Config{HighAvailability: true})
+	if got := s.due(PartRelease); !strings.Contains(got, "ServiceMonitor/kube-system/karpenter: delete") {
+		t.Errorf("an audit: %q", got)
+	}
+	s.run(PartRelease, "deleted ServiceMonitor/kube-system/karpenter")
 	theirs := s.Create(monitor)
 	s.run(PartRelease)
 	if live := s.Get(monitor); live == nil || live.GetUID() != theirs.GetUID() {
@@ -66,12 +64,13 @@ func TestOptionalObjects(t *testing.T) {
 	}
 	s.Remove(monitor)
 
-	t.Log("with the release")
-	s.plan.Controller.Release.Values["serviceMonitor"] = map[string]any{"enabled": true}
-	s.run(PartRelease, "updated: serviceMonitor.enabled=true (was false) release karpenter 1.10.0")
-	if s.Get(monitor) == nil {
-		t.Fatal("none was made")
-	}
+	t.Log("with the controller")
+	s.plan = wantedWith(monitoring, plan.MonitorAPI)
+	s.run(PartRelease, "created ServiceMonitor/kube-system/karpenter")
+	s.plan = wanted(params.Config{HighAvailability: true})
 	s.plan.Controller.Release.Present = false
-	s.run(PartRelease, "uninstalled release karpenter", "deleted ServiceMonitor/kube-system/karpenter")
+	s.run(PartRelease, "uninstalled release karpenter")
+	if s.Get(monitor) != nil {
+		t.Error("it is left")
+	}
 }

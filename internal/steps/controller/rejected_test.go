@@ -45,14 +45,13 @@ func TestRejectsAKarpenterThatIsNotOurs(t *testing.T) {
 		s.InstallCRDs()
 		s.rejected(PartCRDs, "CustomResourceDefinition/nodepools.karpenter.sh")
 	})
-	t.Run("a release of another rack", func(t *testing.T) {
+	t.Run("a controller of another rack", func(t *testing.T) {
 		s := begin(t)
 		s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
 		s.settle()
 		s.run(PartRelease, "installed release karpenter 1.10.0")
 		s.plan.Rack = "other"
-		s.rejected(PartRelease, "Helm release kube-system/karpenter")
-		s.rejected(PartCRDs, "Helm release kube-system/karpenter-crd")
+		s.rejected(PartRelease, "ServiceAccount/kube-system/karpenter")
 		s.plan.Controller.Release.Present = false
 		s.run(PartRelease) // not ours, so it stays
 	})
@@ -78,7 +77,7 @@ func TestRejectsAKarpenterThatIsNotOurs(t *testing.T) {
 		s.settle()
 		s.Create(k8stest.Object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "karpenter",
 			"namespace": "kube-system"}})
-		s.rejected(PartRelease, "ServiceAccount \"karpenter\"")
+		s.rejected(PartRelease, "ServiceAccount/kube-system/karpenter")
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"helm.sh/helm/v4/pkg/release/common"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
@@ -21,8 +20,8 @@ const (
 	serveKey = "controller/serve"
 )
 
-// serve keeps a controller working while nodes drain and EC2NodeClasses are cleaned up. It restores the release, or
-// objects of it that were scaled down or deleted. If a controller has nothing left to do, it changes nothing.
+// serve keeps a controller working while nodes drain and EC2NodeClasses are cleaned up. It restores
+// objects that were scaled down or deleted. If a controller has nothing left to do, it changes nothing.
 func (r *run) serve(ctx context.Context) error {
 	left, err := r.served(ctx)
 	if err != nil {
@@ -32,8 +31,11 @@ func (r *run) serve(ctx context.Context) error {
 		return r.forget(ctx)
 	}
 	trouble := r.revive(ctx)
-	if trouble == nil {
+	switch {
+	case trouble == nil:
 		return r.forget(ctx)
+	case errors.As(trouble, new(unrecorded)):
+		return trouble
 	}
 	// An error would end the pass, and an error in every pass would keep the removal from its fallback. So it is waited
 	// out like a controller that is not ready.
@@ -50,24 +52,9 @@ func (r *run) serve(ctx context.Context) error {
 	return nil
 }
 
-// revive restores the controller, and returns an outcome.NotYet until its pods are Ready. A deployed release of the plan's
-// version is only repaired, whatever its values: a removal is no time for a new revision.
+// revive restores the controller, and returns an outcome.NotYet until its pods are Ready.
 func (r *run) revive(ctx context.Context) error {
-	wanted, err := r.controller(ctx)
-	if err != nil {
-		return err
-	}
-	last, err := r.helm.last(wanted)
-	if err != nil {
-		return err
-	}
-	deployed := last != nil && r.helm.ours(last) && last.Info.Status == common.StatusDeployed
-	if deployed && last.Chart.Metadata.Version == wanted.chart.Metadata.Version {
-		err = r.repair(ctx, wanted)
-	} else {
-		err = r.install(ctx, wanted)
-	}
-	if err != nil {
+	if err := r.install(ctx, r.plan.Controller.Release); err != nil {
 		return err
 	}
 	return r.rollout(ctx)

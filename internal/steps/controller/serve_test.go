@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"helm.sh/helm/v4/pkg/release/common"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
@@ -71,7 +70,7 @@ func (s *scene) waits(note string, changes ...string) outcome.Progress {
 func TestARemovalThatIsGivenUp(t *testing.T) {
 	s := removing(t)
 	s.scale(0)
-	s.waits("", "repaired Deployment/kube-system/karpenter")
+	s.waits("", "updated Deployment/kube-system/karpenter")
 	if len(s.checkpoints.Kept) == 0 {
 		t.Fatal("no record")
 	}
@@ -92,7 +91,7 @@ func TestAControllerThatIsDownIsBroughtUpAgain(t *testing.T) {
 	t.Log("scaled down")
 	s.scale(0)
 	s.RolledOut(deployment)
-	s.waits("Deployment/kube-system/karpenter: ", "repaired Deployment/kube-system/karpenter")
+	s.waits("Deployment/kube-system/karpenter: ", "updated Deployment/kube-system/karpenter")
 	s.check(1)
 	s.RolledOut(deployment)
 	s.goes("")
@@ -102,26 +101,13 @@ func TestAControllerThatIsDownIsBroughtUpAgain(t *testing.T) {
 
 	t.Log("deleted")
 	s.Remove(deployment)
-	s.waits("", "repaired Deployment/kube-system/karpenter")
+	s.waits("", "created Deployment/kube-system/karpenter")
 	s.RolledOut(deployment)
 	s.goes("")
 
-	t.Log("the release with it")
-	s.uninstall(ownership.ReleaseController)
+	t.Log("all objects with it")
+	s.uninstall()
 	s.waits("", "installed release karpenter 1.10.0")
-	s.RolledOut(deployment)
-	s.goes("")
-
-	t.Log("a revision that a killed Lambda left")
-	last, err := s.last(ownership.ReleaseController)
-	if err != nil {
-		t.Fatal(err)
-	}
-	last.Info.Status = common.StatusPendingUpgrade
-	if err := s.helm.config.Releases.Update(last); err != nil {
-		t.Fatal(err)
-	}
-	s.run(PartServe, "applied again release karpenter 1.10.0")
 	s.RolledOut(deployment)
 	s.goes("")
 }
@@ -131,7 +117,7 @@ func TestAControllerThatDoesNotGetReadyIsNotWaitedForForEver(t *testing.T) {
 	s := removing(t)
 	s.scale(0)
 	s.RolledOut(deployment)
-	s.run(PartServe, "repaired Deployment/kube-system/karpenter")
+	s.run(PartServe, "updated Deployment/kube-system/karpenter")
 	s.clock = s.clock.Add(patience - time.Second)
 	s.waits("Deployment/kube-system/karpenter: ")
 	s.clock = s.clock.Add(time.Second)
@@ -158,14 +144,15 @@ func TestAControllerThatDoesNotGetReadyIsNotWaitedForForEver(t *testing.T) {
 // An error in every call must not fail every pass before the fallback.
 func TestAReleaseThatCannotBeRepaired(t *testing.T) {
 	s := removing(t)
-	s.uninstall(ownership.ReleaseController)
-	s.plan.Controller.Release.Version = "1.11.0"
-	s.waits("the plan wants version")
+	s.uninstall()
+	objects := s.plan.Controller.Release.Objects
+	s.plan.Controller.Release.Objects = nil // of a plan that another version of Sawhorse has made
+	s.waits("there is no plan of format 2 with its objects")
 	s.clock = s.clock.Add(patience)
-	s.goes("the plan wants version")
+	s.goes("there is no plan of format 2 with its objects")
 
 	t.Log("a Karpenter of somebody else's in its place is not fought: it serves, or the fallback does")
-	s.plan.Controller.Release.Version = "1.10.0"
+	s.plan.Controller.Release.Objects = objects
 	s.Create(k8stest.Object{"apiVersion": "apps/v1", "kind": "Deployment",
 		"metadata": map[string]any{"name": "theirs", "namespace": "default", "labels": map[string]any{"app.kubernetes.io/name": "karpenter"}},
 		"spec": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}},
@@ -190,7 +177,7 @@ func TestNothingToServe(t *testing.T) {
 		"metadata": map[string]any{"name": "theirs", "labels": map[string]any{ownership.LabelPool: "theirs"}}}
 	s.Create(theirs)
 	s.goes("")
-	if s.Get(deployment) != nil || s.revisions() != 0 {
+	if len(s.left()) > 0 {
 		t.Error("a controller was installed")
 	}
 }

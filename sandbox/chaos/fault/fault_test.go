@@ -229,7 +229,7 @@ func TestTheAPIServerLies(t *testing.T) {
 	injector := &fault.Injector{}
 	for kind, status := range map[fault.Kind]int{
 		fault.Redirect: http.StatusTemporaryRedirect, fault.Flood: http.StatusOK,
-		fault.Endless: http.StatusOK, fault.Bomb: http.StatusOK,
+		fault.Endless: http.StatusOK,
 	} {
 		if err := injector.Arm([]fault.Fault{{Call: fault.Call{Service: "s"}, Nth: 1, Kind: kind}}); err == nil {
 			t.Errorf("%s: AWS lies too", kind)

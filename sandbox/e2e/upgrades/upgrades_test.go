@@ -40,6 +40,16 @@ func TestMigrating(t *testing.T) {
 	pool.Take(t, stage.Untouched, stage.Spoils).Run(func(s *story.Script) { story.Migrating(s, charts) })
 }
 
+// Takes over a Karpenter that Helm has installed: by a person, and by the release of Sawhorse before this one.
+func TestTakenOver(t *testing.T) {
+	cached(t, "bin/helm")
+	charts, err := filepath.Abs(filepath.Join(root, "internal/karpenter/catalogue/1.10.0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.Take(t).Run(story.Enabled, func(s *story.Script) { story.TakenOver(s, charts) })
+}
+
 // Changes the version of Karpenter up and down while pods run on its nodes.
 func TestVersions(t *testing.T) {
 	sandbox := pool.Take(t)
@@ -52,7 +62,6 @@ func TestVersions(t *testing.T) {
 func TestWithdrawn(t *testing.T) {
 	sandbox := pool.Take(t)
 	cached(t, "bin/karpenter-1.15.0")
-	cached(t, "bin/helm")
 	sandbox.Run(story.Enabled)
 	sandbox.Run(story.Withdrawn)
 }
@@ -61,7 +70,6 @@ func TestWithdrawn(t *testing.T) {
 func TestNewDefault(t *testing.T) {
 	sandbox := pool.Take(t, stage.Spoils)
 	cached(t, "bin/karpenter-1.15.0")
-	cached(t, "bin/helm")
 	command := exec.Command("../../default.sh", "1.15.1")
 	command.Stderr = os.Stderr
 	folder, err := command.Output()

@@ -1,4 +1,4 @@
-package controller
+package charts_test
 
 import (
 	"encoding/json"
@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/internal/karpenter"
-	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/plan/charts"
 )
 
 // every returns another value of the same kind for each single value of a chart.
@@ -66,10 +66,12 @@ func TestEveryAcceptedValueRenders(t *testing.T) {
 			if !strings.Contains(string(text), `"reservedENIs":"7"`) || !strings.Contains(string(text), `"spotToSpotConsolidation":true`) {
 				t.Errorf("%s: accepted was only %s", release.Version, text)
 			}
-			rendered, err := render(ownership.ReleaseController, release.Version, stored(t, made.Plan.Controller.Release.Values))
-			if err != nil || !strings.Contains(rendered.manifest, "SpotToSpotConsolidation=true") ||
-				!strings.Contains(rendered.manifest, "value: demo-karpenter") && !strings.Contains(rendered.manifest, `value: "demo-karpenter"`) {
-				t.Errorf("%s: %v\n%s", release.Version, err, rendered.manifest)
+			made.Plan.Controller.Release.Values = stored(t, made.Plan.Controller.Release.Values)
+			err = charts.Add(&made.Plan, plan.Facts{})
+			variables := variables(onlyDeployment(t, made.Plan.Controller.Release.Objects))
+			if err != nil || !strings.Contains(variables["FEATURE_GATES"], "SpotToSpotConsolidation=true") ||
+				variables["INTERRUPTION_QUEUE"] != "demo-karpenter" {
+				t.Errorf("%s: %v\n%v", release.Version, err, variables)
 			}
 			break
 		}

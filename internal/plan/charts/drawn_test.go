@@ -1,4 +1,4 @@
-package controller
+package charts_test
 
 import (
 	"encoding/json"

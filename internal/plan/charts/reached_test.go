@@ -1,4 +1,4 @@
-package controller
+package charts_test
 
 import (
 	"encoding/json"
@@ -17,6 +17,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/plan/charts"
 	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
 
@@ -44,8 +45,7 @@ func TestWhatAWriterOfParametersReaches(t *testing.T) {
 		if reached := nodesReach(v.Plan); reached != "" {
 			t.Errorf("%s\n%v", reached, texts)
 		}
-		values := stored(t, v.Plan.Controller.Release.Values)
-		key, err := json.Marshal(values)
+		key, err := json.Marshal(v.Plan.Controller.Release.Values)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestWhatAWriterOfParametersReaches(t *testing.T) {
 			continue // the same objects as before
 		}
 		charted[version+string(key)] = true
-		if reached := controllerReaches(t, v.Plan, values); reached != "" {
+		if reached := controllerReaches(t, v.Plan); reached != "" {
 			t.Errorf("%s\n%s: %s", reached, version, texts[params.ParamController])
 		}
 		if t.Failed() && len(charted) > 10*len(karpenter.Versions()) {
@@ -133,34 +133,27 @@ func at(value any, path ...string) any {
 // plain are the objects of a version's release without karpenter_controller_config, by kind and name.
 var plain = map[string]map[string]plan.Object{}
 
-// byName renders a release, with the ServiceMonitor if the values have it.
-func byName(t *testing.T, version string, values map[string]any) map[string]plan.Object {
+// byName renders a plan's controller, with the ServiceMonitor if the values have it.
+func byName(t *testing.T, p plan.Plan) map[string]plan.Object {
 	t.Helper()
-	more := *capabilities
-	more.APIVersions = append(slices.Clone(capabilities.APIVersions), monitorAPI)
-	values["replicas"] = 2
-	made, err := renderFor(&more, ownership.ReleaseController, version, values)
-	if err != nil {
-		t.Errorf("%s: %v", version, err)
-		return nil
-	}
-	objects, err := made.objects()
-	if err != nil {
-		t.Errorf("%s: %v", version, err)
+	p.Controller.Release.Values = stored(t, p.Controller.Release.Values)
+	p.Controller.Release.Replicas = 2
+	if err := charts.Add(&p, plan.Facts{APIs: []string{plan.MonitorAPI}}); err != nil {
+		t.Errorf("%s: %v", p.Controller.Release.Version, err)
 		return nil
 	}
 	all := map[string]plan.Object{}
-	for _, object := range objects {
+	for _, object := range p.Controller.Release.Objects {
 		all[fmt.Sprint(object["kind"], "/", at(object, "metadata", "namespace"), "/", at(object, "metadata", "name"))] = object
 	}
-	if len(all) != len(objects) {
-		t.Errorf("%s: two objects of one name", version)
+	if len(all) != len(p.Controller.Release.Objects) {
+		t.Errorf("%s: two objects of one name", p.Controller.Release.Version)
 	}
 	return all
 }
 
 // controllerReaches returns what the controller's objects reach beyond those of the chart.
-func controllerReaches(t *testing.T, p plan.Plan, values map[string]any) string {
+func controllerReaches(t *testing.T, p plan.Plan) string {
 	t.Helper()
 	version := p.Controller.Release.Version
 	if plain[version] == nil {
@@ -173,9 +166,9 @@ func controllerReaches(t *testing.T, p plan.Plan, values map[string]any) string 
 		if len(made.Problems) > 0 {
 			t.Fatal(made.Problems)
 		}
-		plain[version] = byName(t, version, stored(t, made.Plan.Controller.Release.Values))
+		plain[version] = byName(t, made.Plan)
 	}
-	objects := byName(t, version, values)
+	objects := byName(t, p)
 	for name, object := range objects {
 		usual := plain[version][name]
 		if usual == nil {
