@@ -64,7 +64,8 @@ func installedByHelm(s *Script, helm, labels, charts string, onObjects object) {
 	s.Type(strings.Replace(charted, "get -A -o name", "delete -A", 1))
 	s.Until("Karpenter's pods have gone", controllerPods, "", time.Minute)
 	s.Type("kubectl label crd -l sawhorse.dev/rack sawhorse.dev/rack- app.kubernetes.io/version-")
-	s.Type("(" + helm + " install karpenter-crd " + charts + "/karpenter-crd --namespace kube-system --take-ownership" + labels + ")")
+	s.Type("(" + helm + " install karpenter-crd " + charts + "/karpenter-crd --namespace kube-system --take-ownership --force-conflicts" +
+		labels + ")")
 	s.Type("echo " + quoted(string(values)) + " | (" + helm + " install karpenter " + charts + "/karpenter --namespace kube-system " +
 		"--values - --wait --timeout 2m" + labels + ")")
 	s.Check("who manages Karpenter's Deployment", managed, "Helm")

@@ -181,9 +181,9 @@ func (a *Step) conflicts(ctx context.Context, p *plan.Plan) error {
 	}
 	slices.Sort(found)
 	return outcome.Reject("karpenter_auth_mode", "cluster %s has a Karpenter, or parts of one, that Sawhorse did not make: %s; "+
-		"two Karpenters on one cluster end each other's nodes; uninstall its controller and hand its CRDs over, as docs/migrate-karpenter.md "+
-		"describes, which keeps its nodes, or use another cluster",
-		p.Cluster.Name, strings.Join(slices.Compact(found), ", "))
+		"two Karpenters on one cluster end each other's nodes; uninstall its controller and hand its CRDs over, or label what is to be "+
+		"handed over %s=%s, as docs/migrate-karpenter.md describes, which keeps its nodes, or use another cluster",
+		p.Cluster.Name, strings.Join(slices.Compact(found), ", "), ownership.TagRack, p.Rack)
 }
 
 // others checks, before Karpenter is installed, what later steps would reject: a device plugin or a Cluster Autoscaler
