@@ -39,14 +39,27 @@ type Written struct {
 	// Operation is Create, Update or Delete.
 	Operation string
 	At        time.Time
-	// Name is the parameter's name without the path of the tree.
+	// Name is the parameter's name without the path of the tree, or WrittenHold.
 	Name string
+}
+
+// WrittenHold is the name of the hold in a Written. No parameter of a tree has it, because SSM allows no empty folder.
+const WrittenHold = "/hold"
+
+// text is what readWritten reads.
+func (w Written) text() string {
+	return w.Operation + " " + w.At.UTC().Format(time.RFC3339) + " " + w.Name
 }
 
 // Has reports whether the tree was read after a write: the parameter is as new as the write or newer. After a delete, it
 // is gone or newer.
 func (t Tree) Has(w Written) bool {
 	modified, there := t.Modified[w.Name]
+	return isAsNew(modified, there, w)
+}
+
+// isAsNew reports whether a parameter was read after a write, from the time at which what was read had been written.
+func isAsNew(modified time.Time, there bool, w Written) bool {
 	if modified = modified.Truncate(time.Second); w.Operation == "Delete" {
 		return !there || modified.After(w.At)
 	}

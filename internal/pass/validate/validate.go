@@ -37,7 +37,7 @@ type Validate struct {
 	Store      *store.Store
 	Paths      ownership.Paths
 	Now        func() time.Time
-	Parameters store.ParameterReader
+	Parameters Parameters
 	// Observer also has what the deployment allows racks to do.
 	Observer *observe.Observer
 	S3       Objects
@@ -49,6 +49,12 @@ type Validate struct {
 	// Auditor has all steps in the function audit, but only the queue's in the function validate.
 	Auditor Auditor
 	Bus     Bus
+}
+
+// Parameters is the part of SSM's API that reads a rack's parameters and the hold.
+type Parameters interface {
+	store.ParameterReader
+	store.HoldReader
 }
 
 // Bus sends events and writes metrics.
@@ -89,13 +95,11 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 		return Answer{}, err
 	}
 	run.Versions = in.tree.Versions
-	if v.outdated(in.tree, writes) {
+	if v.outdated(in, writes) {
 		return Answer{Generation: of.generation, Outcome: outcome.PassOutdated, Steps: []plan.Step{}}, nil
 	}
-	if !in.listed && !of.dry && len(in.tree.Values) > 0 { // the schedule audits it from now on
-		if err := v.Store.Enlist(ctx, of.rack); err != nil {
-			return Answer{}, err
-		}
+	if err := v.enlist(ctx, in); err != nil {
+		return Answer{}, err
 	}
 	if in, err = v.observed(ctx, in); err != nil {
 		return Answer{}, err
@@ -126,14 +130,27 @@ func (v *Validate) Audit(ctx context.Context, rack string, generation int64) (ma
 	return d.why, v.Bus.Quiet(run, d.state) // no pass runs that would write the metrics of this rack
 }
 
+// enlist adds a rack with parameters to the list, from which the schedule audits it, and records there whether it is held, so
+// that resync finds the racks that the hold lets go.
+func (v *Validate) enlist(ctx context.Context, in input) error {
+	if in.dry || !in.listed && len(in.tree.Values) == 0 || in.listed && in.wasHeld == in.held() {
+		return nil
+	}
+	return v.Store.Enlist(ctx, in.rack, in.held())
+}
+
 // replication is how long after a write Parameter Store may read from a replica that does not have it.
 const replication = 10 * time.Second
 
-// outdated reports whether the tree lacks one of the writes. It ignores writes whose time is not within the last
+// outdated reports whether the tree or the hold lacks one of the writes. It ignores writes whose time is not within the last
 // seconds, so that a parameter that has been written or deleted since, or an event with the time of a wrong clock, does
 // not delay a pass endlessly.
-func (v *Validate) outdated(tree store.Tree, writes []store.Written) bool {
+func (v *Validate) outdated(in input, writes []store.Written) bool {
 	return slices.ContainsFunc(writes, func(w store.Written) bool {
-		return v.Now().Sub(w.At).Abs() < replication && !tree.Has(w)
+		has := in.tree.Has
+		if w.Name == store.WrittenHold {
+			has = in.hold.Has
+		}
+		return v.Now().Sub(w.At).Abs() < replication && !has(w)
 	})
 }
