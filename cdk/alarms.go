@@ -27,7 +27,11 @@ func (s *sawhorse) addAlarms() {
 		s.alarmAt(unreadSeconds, "QueueUnread",
 			"Nobody reads the interruption queue of a rack: its Karpenter controller is down, or watches another queue.", oldestMessage()),
 	}
-	s.alarms = append(s.alarms, s.scheduleMissing(), s.poolDegraded())
+	s.alarms = append(s.alarms, s.scheduleMissing(), s.poolDegraded(),
+		s.alarmAt(heldSeconds, "HoldOld", "A hold is older than a day: racks do not follow their parameters. Delete it, or write it again.",
+			s.all("Maximum", metrics.HoldAge, s.ticks())),
+		s.alarm("HoldUnclear", "The hold of the stack cannot be read or is not understood, and so holds all racks: their statuses say why.",
+			s.all("Maximum", metrics.HoldUnclear, s.ticks())))
 	for _, f := range functions {
 		s.alarms = append(s.alarms, s.alarm(logicalID(f.name)+"Throttled",
 			"Function "+f.name+" was throttled: the account's concurrency is used up.",
@@ -44,6 +48,9 @@ func minutes(n int) awscdk.Duration { return awscdk.Duration_Minutes(jsii.Number
 
 // longSeconds is an hour. Most passes take seconds; a pass that drains nodes or replaces a node group takes minutes.
 const longSeconds = 3_600
+
+// heldSeconds is a day. A hold is for the hours of an upgrade or of an incident.
+const heldSeconds = 86_400
 
 // longestPass is how long the longest running pass has held its rack. resync measures it at each tick, because Step
 // Functions reports an execution's time only when it has ended.

@@ -68,7 +68,8 @@ func deployed(t *testing.T, of template) *deployment {
 	}
 	d.resync = &resync.Resync{
 		Functions: d.cloud.Lambda, Store: &store.Store{DB: d.cloud.Table, Name: "sawhorse"}, Metrics: d.writer("Resync"), Now: d.now,
-		Interval: time.Duration(number("SAWHORSE_RESYNC_MINUTES")) * time.Minute, Slots: number("SAWHORSE_RESYNC_SLOTS"),
+		Parameters: d.cloud.SSM,
+		Interval:   time.Duration(number("SAWHORSE_RESYNC_MINUTES")) * time.Minute, Slots: number("SAWHORSE_RESYNC_SLOTS"),
 	}
 	return d
 }
@@ -113,7 +114,7 @@ func (d *deployment) of(name string) string {
 // lives plays the hours. held are the minutes in which one pass holds its rack, missing those in which the schedule does
 // not tick, and degraded those in which a pool is degraded.
 func (d *deployment) lives(held, missing, degraded span) {
-	d.must(d.resync.Store.Enlist(d.Context(), "demo"))
+	d.must(d.resync.Store.Enlist(d.Context(), "demo", false))
 	passes, looks := d.writer("Report"), d.writer("Rollout")
 	for minute := before; minute < hours; minute++ {
 		d.at(minute)
@@ -149,6 +150,8 @@ func (d *deployment) others(minute int) {
 		if own := d.resync.Metrics.Namespace; namespace != own {
 			foreign := metrics.Writer{Out: d.log, Now: d.now, Namespace: namespace}
 			d.must(foreign.Longest(9 * time.Hour))
+			d.must(foreign.Hold(99 * time.Hour))
+			d.must(foreign.Unclear())
 			d.must(foreign.Degraded([]string{"demo"}, nil))
 		}
 	}
@@ -218,6 +221,11 @@ func incidents(of *deployment) []incident {
 			}},
 		{what: "a pool is degraded for an hour", alarm: "PoolDegraded", degraded: span{100, 160},
 			in: span{rounded(99+of.look, of.look), rounded(159, of.look) + 2*of.look}},
+		{what: "a hold is 23 hours old", happens: measures(of, func(w metrics.Writer) error { return w.Hold(23 * time.Hour) })},
+		{what: "a hold is 25 hours old", alarm: "HoldOld", in: span{rounded(99+of.tick, of.tick), rounded(159, of.tick) + period},
+			happens: measures(of, func(w metrics.Writer) error { return w.Hold(25 * time.Hour) })},
+		{what: "a hold is not understood", alarm: "HoldUnclear", in: span{rounded(99+of.tick, of.tick), rounded(159, of.tick) + period},
+			happens: measures(of, metrics.Writer.Unclear)},
 		{what: "nobody reads an interruption queue for an hour", alarm: "QueueUnread", in: span{102, 160}, happens: unread},
 	}
 	for _, f := range functions {
@@ -225,6 +233,20 @@ func incidents(of *deployment) []incident {
 			happens: count("AWS/Lambda Throttles", of.of(logicalID(f.name)))})
 	}
 	return all
+}
+
+// measures has each tick of an hour measure something.
+func measures(of *deployment, measure func(metrics.Writer) error) func(*deployment) {
+	return func(d *deployment) {
+		d.log.Reset()
+		for minute := 100; minute < 160; minute++ {
+			if minute%of.tick == 0 {
+				d.at(minute)
+				d.must(measure(d.writer("Resync")))
+			}
+		}
+		d.extract(d.log.String())
+	}
 }
 
 // unread has a message in the queue that a rack's plan has, with the tags of the plan.

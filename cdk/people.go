@@ -80,6 +80,7 @@ func (s *sawhorse) viewerPermissions() []awsiam.PolicyStatement {
 	dashboard := arnOf("cloudwatch", "", *awscdk.Aws_ACCOUNT_ID(), "dashboard/"+s.StackName)
 	return []awsiam.PolicyStatement{
 		allow([]string{"ssm:GetParameter", "ssm:GetParameters", "ssm:GetParametersByPath", "ssm:GetParameterHistory"}, s.rackARNs("*")),
+		s.readHold(),
 		allow([]string{"ssm:DescribeParameters", "states:ListStateMachines"}, anything),
 		allow([]string{"states:ListExecutions", "states:DescribeStateMachine"}, []string{s.machineARN()}),
 		allow([]string{"states:DescribeExecution", "states:GetExecutionHistory"}, []string{execution}),

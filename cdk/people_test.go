@@ -46,6 +46,25 @@ func TestOperatorsWriteTheNamedRacks(t *testing.T) {
 	}
 }
 
+// The hold stops all racks, so the policies of the operators of racks do not let them write it. Viewers read it.
+func TestNobodyIsGivenTheHold(t *testing.T) {
+	for _, of := range []template{production, custom} {
+		for _, g := range of.grants() {
+			writes := slices.ContainsFunc(g.actions, func(a any) bool {
+				return slices.Contains([]string{"ssm:PutParameter", "ssm:DeleteParameter", "ssm:DeleteParameters", "ssm:*"}, a.(string))
+			})
+			for _, r := range g.resources {
+				if where := text(r); writes && !strings.Contains(where, "/sawhorse/racks/") {
+					t.Errorf("%s writes %s", g.where, where)
+				}
+			}
+		}
+		if _, statements := of.policy(t, "Viewer"); !strings.Contains(statements, `/sawhorse/hold"`) {
+			t.Errorf("viewers may not read the hold: %s", statements)
+		}
+	}
+}
+
 func TestViewersChangeNothing(t *testing.T) {
 	name, statements := production.policy(t, "Viewer")
 	if name != `{"Fn::Join":["",["SawhorseViewer-",{"Ref":"AWS::Region"}]]}` {

@@ -138,6 +138,11 @@ func ofPartitions(keys ...string) conditions {
 // parameter returns the ARN of a parameter, or of several if its name contains *.
 func parameter(name string) string { return arn("ssm", "parameter"+name) }
 
+// readHold returns the statement that allows reading the stack's hold.
+func (s *sawhorse) readHold() awsiam.PolicyStatement {
+	return allow([]string{"ssm:GetParameter"}, []string{parameter(ownership.Paths{Prefix: s.Prefix}.Hold())})
+}
+
 // putEvents returns the statement that allows events to be put on Sawhorse's own bus, and on no other.
 func (s *sawhorse) putEvents() awsiam.PolicyStatement {
 	return allow([]string{"events:PutEvents"}, []string{*s.bus.EventBusArn()})
@@ -149,6 +154,7 @@ func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 	statements := []awsiam.PolicyStatement{
 		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(paths.Racks() + "/*")}),
 		allow([]string{"ssm:GetParameter", "ssm:GetParameterHistory"}, []string{parameter(paths.Change("*"))}),
+		s.readHold(),
 		allow([]string{"eks:ListNodegroups"}, clusters()),
 		allow([]string{"eks:DescribeNodegroup"}, nodeGroups()),
 		allow([]string{"eks:DescribeAddon"}, []string{arn("eks", "addon/*")}),
@@ -351,10 +357,11 @@ func (s *sawhorse) statusPermissions() []awsiam.PolicyStatement {
 	return append(s.reportPermissions(), allow([]string{"ssm:GetParameter"}, []string{status}))
 }
 
-// resyncPermissions returns the statements for starting audits and passes, and for reporting the passes that could not
-// report themselves.
+// resyncPermissions returns the statements for starting audits and passes, for reading the hold, and for reporting the passes
+// that could not report themselves.
 func (s *sawhorse) resyncPermissions() []awsiam.PolicyStatement {
 	return append([]awsiam.PolicyStatement{
+		s.readHold(),
 		allow([]string{"lambda:InvokeFunction"}, []string{arn("lambda", "function:"+s.functionName("audit"))}),
 		allow([]string{"states:StartExecution"}, []string{s.machineARN()}),
 		allow([]string{"states:GetExecutionHistory"}, []string{arn("states", "execution:"+s.machineName()+":*")}),

@@ -117,7 +117,7 @@ func TestRulesMayReachTheirTargets(t *testing.T) {
 			}
 			taken[of.resolved(at(s, "Resource"))+" from "+of.resolved(from)] = true
 		}
-		if !maps.Equal(taken, letters) || len(letters) != 4 {
+		if !maps.Equal(taken, letters) || len(letters) != 5 {
 			t.Errorf("the queue takes %v, and rules send %v", slices.Sorted(maps.Keys(taken)), slices.Sorted(maps.Keys(letters)))
 		}
 	}

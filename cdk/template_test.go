@@ -20,8 +20,8 @@ func TestEveryRuleTargetHasADeadLetterQueueAndABoundedRetry(t *testing.T) {
 		targets[id] = schedule.Properties["Target"]
 	}
 	rules := production.all("AWS::Events::Rule")
-	if len(rules) != 4 {
-		t.Errorf("%d rules, want 4", len(rules))
+	if len(rules) != 5 {
+		t.Errorf("%d rules, want 5", len(rules))
 	}
 	for id, rule := range rules {
 		for _, target := range list(rule.Properties["Targets"]) {
@@ -108,6 +108,8 @@ func TestPatterns(t *testing.T) {
 		`{"detail":{"name":[{"wildcard":"/sawhorse/racks/*/params/*"},{"wildcard":"/sawhorse/racks/*/change"}],` +
 			`"operation":["Create","Update","Delete"]},"detail-type":["Parameter Store Change"],"source":["aws.ssm"]}`,
 		`{"detail-type":["Rack Reconcile Requested"]}`,
+		`{"detail":{"name":["/sawhorse/hold"],"operation":["Create","Update","Delete"]},` +
+			`"detail-type":["Parameter Store Change"],"source":["aws.ssm"]}`,
 		`"status":["FAILED","TIMED_OUT","ABORTED"]`,
 	} {
 		if !strings.Contains(got, want) {
@@ -405,7 +407,7 @@ func TestADryRunIsAnAuditWithAConcurrencyOfItsOwn(t *testing.T) {
 }
 
 func TestAlarms(t *testing.T) {
-	if got, want := len(production.all("AWS::CloudWatch::Alarm")), 7+len(functions); got != want {
+	if got, want := len(production.all("AWS::CloudWatch::Alarm")), 9+len(functions); got != want {
 		t.Errorf("%d alarms, want %d", got, want)
 	}
 	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {

@@ -68,7 +68,7 @@ func (s *sawhorse) addStateMachine() {
 	s.machine.AddToRolePolicy(allow([]string{"states:StartExecution"}, []string{s.machineARN()}))
 }
 
-// addRules routes events to the state machine, and the end of failed executions to resync.
+// addRules routes events to the state machine, and writes of the hold and the end of failed executions to resync.
 func (s *sawhorse) addRules() {
 	paths := ownership.Paths{Prefix: s.Prefix}
 	s.rule("ParameterRule", "A write to a rack's parameters", nil, awsevents.EventPattern{
@@ -82,16 +82,26 @@ func (s *sawhorse) addRules() {
 	s.rule("RequestRule", "A pass that somebody asked for", s.bus,
 		awsevents.EventPattern{DetailType: jsii.Strings(events.TypeReconcileRequested)}, s.toMachine())
 	s.rule("UnknownRule", "An event that names a rack and is no request, to be answered", s.bus, unknown(), s.toMachine())
+	s.rule("HoldRule", "A write to the hold of the stack", nil, awsevents.EventPattern{
+		Source: jsii.Strings(events.SSMSource), DetailType: jsii.Strings(events.TypeParameterChange), Detail: &map[string]any{
+			"name":      []string{ownership.Paths{Prefix: s.Prefix}.Hold()},
+			"operation": []string{"Create", "Update", "Delete"},
+		},
+	}, s.toResync())
 	s.rule("EndedRule", "An execution that ended without freeing its rack", nil, awsevents.EventPattern{
 		Source: jsii.Strings(events.StatesSource), DetailType: jsii.Strings(events.TypeExecutionChange), Detail: &map[string]any{
 			"stateMachineArn": []string{s.machineARN()},
 			"status":          []string{"FAILED", "TIMED_OUT", "ABORTED"},
 		},
-	}, awseventstargets.NewLambdaFunction(s.functions["resync"], &awseventstargets.LambdaFunctionProps{
+	}, s.toResync())
+}
+
+func (s *sawhorse) toResync() awsevents.IRuleTarget {
+	return awseventstargets.NewLambdaFunction(s.functions["resync"], &awseventstargets.LambdaFunctionProps{
 		DeadLetterQueue: s.undelivered,
 		RetryAttempts:   jsii.Number(deliveryAttempts),
 		MaxEventAge:     awscdk.Duration_Hours(jsii.Number(deliveryHours)),
-	}))
+	})
 }
 
 // unknown matches all other events on the bus that name a rack. It excludes Sawhorse's own events by their source. It

@@ -100,8 +100,8 @@ type ReconcileStarted struct{ Pass }
 // DetailType returns TypeReconcileStarted.
 func (ReconcileStarted) DetailType() string { return TypeReconcileStarted }
 
-// Reconciled is sent when the rack is as its parameters say. With DryRun it is sent when the plan is made. For a paused
-// rack it is sent when the Steps have changed.
+// Reconciled is sent when the rack is as its parameters say. With DryRun it is sent when the plan is made. For a rack
+// that is paused or held it is sent when the Steps have changed.
 type Reconciled struct{ Pass }
 
 // DetailType returns TypeReconciled.

@@ -78,6 +78,14 @@ func iamQuota(o *Observed, found *findings) {
 	}
 }
 
+// held warns of the stack's hold.
+func held(o *Observed, found *findings) {
+	if o.Held != "" {
+		found.add(Warns, o.Held, "Ask the operator of the stack, who writes the hold.",
+			"aws ssm get-parameter --name PREFIX-OF-THE-STACK/hold --query Parameter.Value --output text")
+	}
+}
+
 // spareParameters is how many parameters should be left: enough for ten racks with every parameter registered.
 const spareParameters = 500
 

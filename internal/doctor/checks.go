@@ -13,6 +13,11 @@ var checks = []check{
 		[]Source{Parameters}, parameters,
 	},
 	{
+		"hold", "the stack's hold, `/sawhorse/hold`",
+		"Passes change nothing of a held rack, so nothing that is written to it, and no repair, has an effect until it is let go.",
+		[]Source{Hold}, held,
+	},
+	{
 		"parameter-quota", "SSM's quota of standard parameters in the account and region",
 		"At the quota no parameter can be created: no setting, and no status or output of a new rack.",
 		[]Source{AllParameters}, parameterQuota,

@@ -349,6 +349,8 @@ var cases = []example{
 		[]string{"fails: this rack needs 2 more"}},
 	{"iam-quota", "profiles", func(o *Observed) { o.Account["InstanceProfiles"], o.RuleExists = 1000, false },
 		[]string{"fails: InstanceProfiles"}},
+	{"hold", "of this rack", func(o *Observed) { o.Held = "the rack is held (upgrade)" }, []string{"warns: the rack is held (upgrade)"}},
+	{"hold", "of none", func(*Observed) {}, nil},
 	{"parameter-quota", "used up", func(o *Observed) { o.Parameters = 10_000 }, []string{"fails: 10000 of 10000"}},
 	{"parameter-quota", "nearly", func(o *Observed) { o.Parameters = 9_501 }, []string{"warns: 9501 of 10000"}},
 	{"parameter-quota", "room for ten racks", func(o *Observed) { o.Parameters = 9_500 }, nil},

@@ -33,6 +33,9 @@ type Observed struct {
 	Facts   plan.Facts
 	Missing bool
 
+	// Held is what the rack's status says of the stack's hold; empty if that does not hold the rack.
+	Held string
+
 	// Parameters is the number of standard parameters in the account and region, including those that are no rack's.
 	Parameters int
 

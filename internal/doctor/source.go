@@ -13,6 +13,7 @@ type Source string
 const (
 	Parameters    Source = "ssm:GetParametersByPath"
 	AllParameters Source = "ssm:DescribeParameters"
+	Hold          Source = "ssm:GetParameter"
 	TheCluster    Source = "eks:DescribeCluster"
 	Facts         Source = "eks:ListNodegroups, eks:DescribeNodegroup, eks:DescribeAddon, ec2:DescribeLaunchTemplateVersions, " +
 		"ec2:DescribeSubnets, ec2:DescribeSecurityGroups, ec2:DescribeInstanceTypes, ec2:DescribeImages, ssm:GetParameter, iam:GetRole, " +

@@ -33,6 +33,9 @@ func (s stepper) serve(ctx context.Context, event statemachine.StepCall) (statem
 	if err != nil {
 		return statemachine.StepAnswer{}, err
 	}
+	if lease.HeldAt > event.Generation && planned(event.Step) { // a hold stops a step wherever it is; a newer write only where it waits
+		return statemachine.StepAnswer{Step: event.Step.Name, Status: statemachine.Superseded, Note: "the stack's hold was written"}, nil
+	}
 	p, err := s.plan(ctx, event)
 	if err != nil {
 		return statemachine.StepAnswer{}, err

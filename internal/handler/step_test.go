@@ -288,3 +288,31 @@ func TestACallThatFailsOnTheWay(t *testing.T) {
 		}
 	}
 }
+
+// A hold stops a pass at the next call of a step, also where it would not wait, or takes no newer write; only what writes a
+// change request goes on. A hold that an earlier iteration was interrupted for stops nothing more.
+func TestAHoldStopsTheNextCall(t *testing.T) {
+	long, change := step, plan.ChangeStep
+	long.Uninterruptible = true
+	for _, c := range []struct {
+		heldAt string
+		step   plan.Step
+		want   string
+	}{
+		{"8", step, statemachine.Superseded},
+		{"8", long, statemachine.Superseded},
+		{"8", change, statemachine.Done},
+		{"7", step, statemachine.Done},
+	} {
+		called := false
+		cloud, s := begin(t, "8", func(context.Context, *plan.Plan, string) (outcome.Progress, error) {
+			called = true
+			return outcome.Progress{}, nil
+		})
+		cloud.Table.Items["rack#demo lease"]["heldAt"] = &types.AttributeValueMemberN{Value: c.heldAt}
+		answer, err := s.callOf(t, c.step)
+		if err != nil || answer.Status != c.want || called != (c.want == statemachine.Done) {
+			t.Errorf("held at %s, %s: %+v, %v, step called: %v", c.heldAt, c.step.Name, answer, err, called)
+		}
+	}
+}

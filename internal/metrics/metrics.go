@@ -43,6 +43,13 @@ const DegradedRacks = "DegradedRacks"
 // the schedule measures it, so an alarm counts its values to see whether there are ticks.
 const LongestPass = "LongestPass"
 
+// HoldAge is the time in seconds since the last write of the stack's hold. HoldUnclear is 1 if the hold could not be read or
+// understood. Each tick of the schedule measures them. They have data only while there is a hold, or one that is unclear.
+const (
+	HoldAge     = "HoldAge"
+	HoldUnclear = "HoldUnclear"
+)
+
 // Dimension is the dimension of OutOfLine.
 const Dimension = "Rack"
 
@@ -121,6 +128,16 @@ func (w Writer) Degraded(racks, recovered []string) error {
 // Longest writes the line with the running time of the longest pass.
 func (w Writer) Longest(pass time.Duration) error {
 	return w.overall("longest pass", metric{LongestPass, "Seconds"}, pass.Seconds())
+}
+
+// Hold writes the line with the age of the hold.
+func (w Writer) Hold(age time.Duration) error {
+	return w.overall("hold", metric{HoldAge, "Seconds"}, age.Seconds())
+}
+
+// Unclear writes the line of a hold that could not be read or understood, and so holds all racks.
+func (w Writer) Unclear() error {
+	return w.overall("the hold is not understood", metric{HoldUnclear, "Count"}, 1)
 }
 
 // overall writes the line of one metric over all racks.

@@ -30,6 +30,9 @@ type Paths struct{ Prefix string }
 // Racks returns the folder of all racks.
 func (p Paths) Racks() string { return p.Prefix + "/racks" }
 
+// Hold returns the parameter that holds racks: their passes plan and report, and change nothing.
+func (p Paths) Hold() string { return p.Prefix + "/hold" }
+
 // Rack returns the folder of a rack.
 func (p Paths) Rack(rack string) string { return p.Racks() + "/" + rack }
 

@@ -162,6 +162,8 @@ type Records struct {
 	Emptied map[string]Scaling `json:"-"`
 	// Paused means that the last pass found the rack paused. It stays so while the parameter has a value that is refused.
 	Paused bool `json:"paused,omitempty"`
+	// Held means that the last pass found the rack held by the stack's hold.
+	Held bool `json:"held,omitempty"`
 	// Params has the parameters of the last accepted plan, as written.
 	Params map[string]string `json:"params,omitempty"`
 	// Objects has the digests of the objects that these parameters name, by s3:// URI.

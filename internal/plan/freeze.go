@@ -72,13 +72,16 @@ func (r Records) Frozen() bool {
 	return r.Applied[FreezeStep] == fingerprint(freezeSection(&Plan{NodePools: NodePools{Frozen: true}}))
 }
 
-// Brakes returns the names of the parameters whose brake is in force.
+// Brakes returns the names of the parameters whose brake is in force; the stack's hold is named hold.
 func (r Records) Brakes() (names []string) {
 	if r.Frozen() {
 		names = append(names, params.ParamFreeze)
 	}
 	if r.Paused {
 		names = append(names, params.ParamPaused)
+	}
+	if r.Held {
+		names = append(names, "hold")
 	}
 	return names
 }
@@ -95,6 +98,8 @@ func (r Records) FreezeAdvice(wanted *bool) []params.Problem {
 	switch {
 	case r.Paused:
 		because = "the rack is paused, and nothing is changed"
+	case r.Held:
+		because = "the rack is held, and nothing is changed"
 	case r.Goal != GoalKarpenter:
 		because = "Karpenter is being turned off"
 	}

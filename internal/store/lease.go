@@ -34,6 +34,9 @@ type Lease struct {
 	// Since is when the current owner took the lease, also if that pass ended without freeing it. It is zero if there is
 	// no owner.
 	Since time.Time
+	// HeldAt is the value of Requested after the last Interrupt, or 0, and Held the hold that it was for.
+	HeldAt int64
+	Held   string
 	// Writes are the latest writes that events reported, at most a hundred. Most of them have been served.
 	Writes []Written
 }
@@ -60,6 +63,8 @@ func leaseOf(values item) Lease {
 		Requested: numberOf(values, "requested"),
 		Served:    served,
 		Full:      numberOf(values, "fullAt") > served,
+		HeldAt:    numberOf(values, "heldAt"),
+		Held:      stringOf(values, "held"),
 	}
 	for _, word := range events.ForceWords {
 		if at := numberOf(values, forceAttribute(word)); at > served {
@@ -108,6 +113,23 @@ func (s *Store) Lease(ctx context.Context, rack string, now time.Time) (lease Le
 func (s *Store) Request(ctx context.Context, rack string) error {
 	err := s.update(ctx, key(rack, "lease"), "ADD requested :one", "", item{":one": number(1)})
 	return wrap(err, "rack %s: request another iteration", rack)
+}
+
+// Interrupt requests another iteration of the pass that has a rack, and ends the present one at its next call of a step:
+// what was read of the hold, whose ID is given, may hold the rack. wrote is the write of the hold that the next iteration
+// must have read; its Operation is empty if that is not known. Without a pass, nothing is to be interrupted.
+func (s *Store) Interrupt(ctx context.Context, rack, hold string, wrote Written) error {
+	update := "SET requested = requested + :one, heldAt = requested + :one, held = :held"
+	values := item{":one": number(1), ":held": text(hold)}
+	if wrote.Operation != "" {
+		written := wrote.text()
+		update, values[":wrote"] = update+fmt.Sprintf(", wrote%02d = :wrote", len(written)%100), text(written)
+	}
+	err := s.update(ctx, key(rack, "lease"), update, "attribute_exists(#owner)", values)
+	if refused(err) {
+		return nil
+	}
+	return wrap(err, "rack %s: interrupt its pass for the hold", rack)
 }
 
 // Free ends the lease of an execution that ended without freeing it, and reports whether unserved requests remain. It

@@ -13,29 +13,31 @@ import (
 
 func listKey(rack string) item { return item{"pk": text(ownership.PartitionList), "sk": text(rack)} }
 
-// Racks returns the sorted names of the listed racks.
-func (s *Store) Racks(ctx context.Context) ([]string, error) {
+// Racks returns the sorted names of the listed racks, and those whose last pass found them held.
+func (s *Store) Racks(ctx context.Context) (racks, held []string, err error) {
 	items, err := s.query(ctx, ownership.PartitionList, "a", end)
 	if err != nil {
-		return nil, fmt.Errorf("list of racks: read: %w", err)
+		return nil, nil, fmt.Errorf("list of racks: read: %w", err)
 	}
-	var racks []string
 	for _, values := range items {
 		racks = append(racks, stringOf(values, "sk"))
+		if stringOf(values, "held") != "" {
+			held = append(held, stringOf(values, "sk"))
+		}
 	}
-	return racks, nil
+	return racks, held, nil
 }
 
-// Listed reports whether a rack is on the list.
-func (s *Store) Listed(ctx context.Context, rack string) (bool, error) {
+// Listed reports whether a rack is on the list, and whether its last pass found it held.
+func (s *Store) Listed(ctx context.Context, rack string) (listed, held bool, err error) {
 	values, err := s.get(ctx, listKey(rack))
-	return values != nil, wrap(err, "list of racks: look for rack %s", rack)
+	return values != nil, stringOf(values, "held") != "", wrap(err, "list of racks: look for rack %s", rack)
 }
 
 // Exists reports whether a rack exists: it is on the list, or has parameters, or the parameter change, that no pass has read yet.
 // Events may name any number of other racks, and for those nothing is stored, published or measured.
 func (s *Store) Exists(ctx context.Context, reader RackReader, paths ownership.Paths, rack string) (bool, error) {
-	listed, err := s.Listed(ctx, rack)
+	listed, _, err := s.Listed(ctx, rack)
 	if err != nil || listed {
 		return listed, err
 	}
@@ -47,9 +49,13 @@ func (s *Store) Exists(ctx context.Context, reader RackReader, paths ownership.P
 	return change != nil, err
 }
 
-// Enlist adds a rack to the list. It may be repeated.
-func (s *Store) Enlist(ctx context.Context, rack string) error {
-	return wrap(s.put(ctx, listKey(rack), nil), "list of racks: add rack %s", rack)
+// Enlist adds a rack to the list, or records there whether its pass found it held. It may be repeated.
+func (s *Store) Enlist(ctx context.Context, rack string, held bool) error {
+	values := listKey(rack)
+	if held {
+		values["held"] = text("yes")
+	}
+	return wrap(s.put(ctx, values, nil), "list of racks: add rack %s", rack)
 }
 
 // Delist removes a forgotten rack from the list.

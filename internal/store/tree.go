@@ -39,17 +39,31 @@ type Written struct {
 	// Operation is Create, Update or Delete.
 	Operation string
 	At        time.Time
-	// Name is the parameter's name without the path of the tree. It is empty for the parameter change.
+	// Name is the parameter's name without the path of the tree, WrittenChange or WrittenHold.
 	Name string
 }
 
-// IsChange reports whether the write was to the parameter change.
-func (w Written) IsChange() bool { return w.Name == "" }
+// WrittenChange and WrittenHold are the names of the parameter change, and of the hold, in a Written. No parameter of a tree
+// has them, because SSM allows no empty folder.
+const (
+	WrittenChange = "/change"
+	WrittenHold   = "/hold"
+)
+
+// text is what readWritten reads.
+func (w Written) text() string {
+	return w.Operation + " " + w.At.UTC().Format(time.RFC3339) + " " + strings.TrimPrefix(w.Name, "/")
+}
 
 // Has reports whether the tree was read after a write: the parameter is as new as the write or newer. After a delete, it
 // is gone or newer.
 func (t Tree) Has(w Written) bool {
 	modified, there := t.Modified[w.Name]
+	return isAsNew(modified, there, w)
+}
+
+// isAsNew reports whether a parameter was read after a write, from the time at which what was read had been written.
+func isAsNew(modified time.Time, there bool, w Written) bool {
 	if modified = modified.Truncate(time.Second); w.Operation == "Delete" {
 		return !there || modified.After(w.At)
 	}
@@ -65,7 +79,7 @@ func readWritten(text string) (Written, bool) {
 	at, err := time.Parse(time.RFC3339, words[1])
 	name, isParam := strings.CutPrefix(words[2], "params/")
 	if !isParam {
-		name = ""
+		name = "/" + words[2]
 	}
 	return Written{Operation: words[0], At: at, Name: name}, err == nil
 }

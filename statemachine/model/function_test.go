@@ -192,6 +192,11 @@ func (t *turn) validated() {
 // that waits has not.
 func (t *turn) stepped() {
 	before := *t
+	if before.e().news { // a request may be that of a hold, which ends each step before it does anything
+		held := before
+		held.again("StepAnswer")
+		held.end("RunStep: superseded by a hold")
+	}
 	if t.stepFails {
 		t.fail()
 		t.end("RunStep fails, as always")

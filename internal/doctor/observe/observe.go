@@ -3,6 +3,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ const patience = 90 * time.Second
 func Read(ctx context.Context, name string, paths ownership.Paths, clients Clients) *doctor.Observed {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r := &reader{Clients: clients, o: &doctor.Observed{Rack: name, Unseen: map[doctor.Source]string{}}}
+	r := &reader{Clients: clients, paths: paths, o: &doctor.Observed{Rack: name, Unseen: map[doctor.Source]string{}}}
 	r.read(doctor.Parameters, func() error { return r.parameters(ctx, paths) })
 	r.read(doctor.Rules, func() error { return r.rules(ctx) })
 	r.caller(ctx)
@@ -81,6 +82,7 @@ func Read(ctx context.Context, name string, paths ownership.Paths, clients Clien
 // reader fills in what was observed. Each source has other fields, so that they can be read in parallel.
 type reader struct {
 	Clients
+	paths  ownership.Paths
 	o      *doctor.Observed
 	unseen sync.Mutex
 	// volumeKeys are the KMS keys that pools name for their volumes.
@@ -120,6 +122,7 @@ type source struct {
 func (r *reader) ofAccount() []source {
 	return []source{
 		{doctor.AllParameters, r.allParameters},
+		{doctor.Hold, r.hold},
 		{doctor.Instances, r.instances},
 		{doctor.Keys, r.keys},
 		{doctor.Quotas, r.quotas},
@@ -165,6 +168,17 @@ func (r *reader) reason(err error) string {
 		return fmt.Sprintf("%s %s: %s: %s", operation.Service(), operation.Operation(), refused.ErrorCode(), refused.ErrorMessage())
 	}
 	return fmt.Sprintf("%s %s: %v", operation.Service(), operation.Operation(), operation.Unwrap())
+}
+
+func (r *reader) hold(ctx context.Context) error {
+	hold, err := store.ReadHold(ctx, r.Parameters, r.paths)
+	if err = cmp.Or(err, hold.Denied); err != nil {
+		return err
+	}
+	for _, advice := range hold.Advice(r.paths, r.o.Rack, false) {
+		r.o.Held = advice.Message
+	}
+	return nil
 }
 
 func (r *reader) parameters(ctx context.Context, paths ownership.Paths) error {

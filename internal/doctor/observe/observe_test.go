@@ -111,6 +111,7 @@ func TestDenied(t *testing.T) {
 		doctor.Parameters:    "SSM GetParametersByPath: AccessDeniedException: no",
 		doctor.TheCluster:    "EKS DescribeCluster: AccessDeniedException: no",
 		doctor.AllParameters: "SSM DescribeParameters: AccessDeniedException: no",
+		doctor.Hold:          "SSM GetParameter: AccessDeniedException: no",
 		doctor.Budgets:       "EKS DescribeCluster: AccessDeniedException: no", doctor.Instances: "EC2 DescribeInstances: AccessDenied: no",
 		doctor.Keys:     "EC2 GetEbsDefaultKmsKeyId: AccessDenied: no",
 		doctor.Quotas:   "Service Quotas GetServiceQuota: AccessDeniedException: no",
@@ -137,6 +138,8 @@ func answers() map[string]string {
 	return map[string]string{
 		"GetParametersByPath": `{"Parameters":[{"Name":"/sawhorse/racks/prod/params/karpenter_config","Type":"String",` +
 			`"Value":"{\"ec2NodeClass\":{\"blockDeviceMappings\":[{\"deviceName\":\"/dev/xvda\",\"ebs\":{\"kmsKeyID\":\"key-2\"}}]}}"}]}`,
+		"GetParameter": `{"Parameter":{"Name":"/sawhorse/hold","Type":"String",` +
+			`"Value":"{\"racks\":[\"prod\"],\"reason\":\"upgrade\"}"}}`,
 		"DescribeParameters": `{"Parameters":[{"Name":"/a"},{"Name":"/b"}]}`,
 		"GetCallerIdentity": `<R><GetCallerIdentityResult><Arn>arn:aws:sts::111122223333:assumed-role/ops/me</Arn>` +
 			`</GetCallerIdentityResult></R>`,
@@ -208,7 +211,7 @@ func TestLook(t *testing.T) {
 		len(o.Facts.Subnets), o.Free["subnet-a"], len(o.Facts.SecurityGroups), o.Facts.SecurityGroups[0].Tags, o.Endpoints,
 		o.Instances[0], o.Keys, o.Quotas[doctor.SpotVCPU],
 		o.Quotas[doctor.RulesPerBus], o.Account, o.Rules, o.RuleExists, o.SpotRole, o.Denied, o.Bounded,
-		o.Budgets[0].Status.ExpectedPods, o.Parameters, o.Facts.Cluster.AuthMode,
+		o.Budgets[0].Status.ExpectedPods, o.Parameters, strings.HasPrefix(o.Held, "the rack is held (upgrade)"), o.Facts.Cluster.AuthMode,
 	}
 	want := []any{
 		1, "arn:aws:iam::111122223333:role/team/ops", "vpc-1", "1.35", true, "https://oidc/1", []string{"subnet-a"}, "NO_SCHEDULE",
@@ -222,7 +225,7 @@ func TestLook(t *testing.T) {
 			{ID: "key-1", State: "Enabled", Policy: "{}", Grantees: []string{"arn:someone"}},
 			{ID: "key-2", State: "Enabled", Policy: "{}", Grantees: []string{"arn:someone"}},
 		},
-		64.0, 300.0, map[string]int{"Roles": 7}, 2, true, true, []string{"ec2:RunInstances"}, []string{"kms:CreateGrant"}, int32(3), 2,
+		64.0, 300.0, map[string]int{"Roles": 7}, 2, true, true, []string{"ec2:RunInstances"}, []string{"kms:CreateGrant"}, int32(3), 2, true,
 		"API_AND_CONFIG_MAP",
 	}
 	for i := range want {

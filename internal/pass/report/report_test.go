@@ -57,7 +57,7 @@ func begin(t *testing.T, run store.Run, done ...store.StepRecord) scene {
 	for _, r := range done {
 		s.must(records.NoteStep(t.Context(), "demo", 7, cloud.Now(), r))
 	}
-	s.must(records.Enlist(t.Context(), "demo")) // as validate does
+	s.must(records.Enlist(t.Context(), "demo", false)) // as validate does
 	cloud.Forget()
 	return s
 }
@@ -179,7 +179,7 @@ func TestAPassOfAnUnknownRackFails(t *testing.T) {
 			s.cloud.Table.Items["rack#demo lease"]["served"] = &types.AttributeValueMemberN{Value: "6"}
 		}, false, false},
 		{"a new rack", func(s scene) { s.cloud.SSM.Values["/sawhorse/racks/demo/params/paused"] = "true" }, false, true},
-		{"a rack on the list", func(s scene) { s.must(s.store.Enlist(s.Context(), "demo")) }, false, true},
+		{"a rack on the list", func(s scene) { s.must(s.store.Enlist(s.Context(), "demo", false)) }, false, true},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			s := begin(t, store.Run{})

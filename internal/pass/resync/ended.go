@@ -37,10 +37,8 @@ func (r *Resync) ended(ctx context.Context, event Event) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if exists { // a pass that has not read the parameters has not put the rack on the list
-		if err := r.Store.Enlist(ctx, name); err != nil {
-			return Answer{}, err
-		}
+	if err := r.enlist(ctx, name, exists); err != nil {
+		return Answer{}, err
 	}
 	if slices.Contains(Uncounted, where.state) {
 		// The event is not counted in the table, so the next execution starts with the same event.
@@ -66,6 +64,15 @@ func (r *Resync) ended(ctx context.Context, event Event) (Answer, error) {
 		return answer, err
 	}
 	return answer, reporting
+}
+
+// enlist adds a rack that exists to the list: a pass that has not read the parameters has not done so.
+func (r *Resync) enlist(ctx context.Context, name string, exists bool) error {
+	listed, _, err := r.Store.Listed(ctx, name)
+	if err != nil || listed || !exists {
+		return err
+	}
+	return r.Store.Enlist(ctx, name, false)
 }
 
 // report writes the failure to the status and sends its event. If the pass does not have the lease any more, it has done so

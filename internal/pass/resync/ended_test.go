@@ -109,7 +109,7 @@ func TestAnExecutionOfAnUnknownRack(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, status := s.cloud.SSM.Values["/sawhorse/racks/demo/status"]
-		if listed, err := s.resync.Store.Racks(t.Context()); err != nil || (len(listed) > 0) != there || status != there {
+		if listed, _, err := s.resync.Store.Racks(t.Context()); err != nil || (len(listed) > 0) != there || status != there {
 			t.Errorf("there %v: listed %v, status %v, %v", there, listed, status, err)
 		}
 		if owner := awsfake.Text(s.cloud.Table.Items["rack#demo lease"], "owner"); owner != "" || len(s.inputs()) != 1 {
@@ -176,7 +176,7 @@ func TestAnExecutionThatFailedTellsWhereByItsCause(t *testing.T) {
 					t.Errorf("status %s, %v", text, err)
 				}
 			}
-			if racks, err := s.resync.Store.Racks(t.Context()); err != nil || !slices.Equal(racks, []string{"demo"}) {
+			if racks, _, err := s.resync.Store.Racks(t.Context()); err != nil || !slices.Equal(racks, []string{"demo"}) {
 				t.Errorf("the schedule visits %v, %v", racks, err)
 			}
 		})

@@ -1,5 +1,5 @@
-// Package resync does what no event requested: it has racks audited as scheduled, and starts the pass after an execution that
-// ended without releasing its rack.
+// Package resync does what no event requested of a rack: it has racks audited as scheduled, starts the pass after an execution
+// that ended without releasing its rack, and has the stack's hold reach passes that run, and end for racks that it lets go.
 package resync
 
 import (
@@ -34,7 +34,8 @@ type Functions interface {
 	Invoke(context.Context, *lambda.InvokeInput, ...func(*lambda.Options)) (*lambda.InvokeOutput, error)
 }
 
-// Event is a tick of the schedule, or Step Functions' notice that an execution has ended.
+// Event is a tick of the schedule, Step Functions' notice that an execution has ended, or Parameter Store's that the hold was
+// written.
 type Event struct {
 	DetailType string `json:"detail-type"`
 	Detail     struct {
@@ -45,8 +46,10 @@ type Event struct {
 		Cause        string `json:"cause"`
 		// StartDate is when the execution started, in milliseconds.
 		StartDate int64 `json:"startDate"`
+		// Operation is what was done to the hold: Create, Update or Delete.
+		Operation string `json:"operation"`
 	} `json:"detail"`
-	// Time is when the tick was due (RFC 3339). It selects the racks.
+	// Time is when the tick was due, which selects the racks, or when the hold was written (RFC 3339).
 	Time string `json:"time"`
 }
 
@@ -63,7 +66,7 @@ type Resync struct {
 	// Audit is the name of the function audit.
 	Audit string
 	Store *store.Store
-	// Parameters reads whether a rack that is not listed has parameters.
+	// Parameters reads the hold, and whether a rack that is not listed has parameters.
 	Parameters store.RackReader
 	Paths      ownership.Paths
 	// Report writes the status of a pass that could not report itself.
@@ -77,8 +80,11 @@ type Resync struct {
 
 // Run answers one event.
 func (r *Resync) Run(ctx context.Context, event Event) (Answer, error) {
-	if event.DetailType == events.TypeExecutionChange {
+	switch event.DetailType {
+	case events.TypeExecutionChange:
 		return r.ended(ctx, event)
+	case events.TypeParameterChange:
+		return r.written(ctx, event)
 	}
 	return r.scheduled(ctx, r.tick(event))
 }
@@ -87,12 +93,13 @@ func (r *Resync) Run(ctx context.Context, event Event) (Answer, error) {
 // reads, and requests a pass only if something is due. What fails for one rack is reported in the end and does not keep
 // the others from their audits.
 func (r *Resync) scheduled(ctx context.Context, tick time.Time) (Answer, error) {
-	racks, err := r.Store.Racks(ctx)
+	f, unread, err := r.fleet(ctx)
 	if err != nil {
 		return Answer{}, err
 	}
-	answer, failed := Answer{}, []error{r.measure(ctx, racks)}
-	for _, name := range r.due(racks, r.slot(tick)) {
+	racks, holding := r.hold(ctx, f, tick, store.Written{})
+	answer, failed := Answer{Racks: racks}, []error{unread, r.measure(f), holding}
+	for _, name := range due(f.racks, r.slot(tick), r.Slots) {
 		if err := r.audit(ctx, name); err != nil {
 			failed = append(failed, err)
 			continue
@@ -116,18 +123,14 @@ func (r *Resync) audit(ctx context.Context, rack string) error {
 
 // measure writes how long the longest pass that holds a rack has been running. An execution that hangs writes no metrics
 // itself.
-func (r *Resync) measure(ctx context.Context, racks []string) error {
+func (r *Resync) measure(f fleet) error {
 	var longest time.Duration
-	var failed []error
-	for _, name := range racks {
-		lease, _, err := r.Store.Lease(ctx, name, r.Now())
-		if err != nil {
-			failed = append(failed, err)
-		} else if !lease.Since.IsZero() {
+	for _, lease := range f.leases {
+		if !lease.Since.IsZero() {
 			longest = max(longest, r.Now().Sub(lease.Since))
 		}
 	}
-	return errors.Join(append(failed, r.Metrics.Longest(longest))...)
+	return r.Metrics.Longest(longest)
 }
 
 // slot returns the number of the tick since 1970.
@@ -135,14 +138,14 @@ func (r *Resync) slot(tick time.Time) int64 {
 	return tick.Unix() / int64(max(1, r.Interval.Seconds()/float64(r.Slots)))
 }
 
-// due returns the racks of a slot. Each rack has one slot of the interval, which a hash of its name selects. So the audits
+// due returns the racks of a slot. Each rack has one slot of so many, which a hash of its name selects. So the audits
 // are spread over the interval, and a tick depends on no other tick.
-func (r *Resync) due(racks []string, slot int64) []string {
+func due(racks []string, slot int64, slots int) []string {
 	var due []string
 	for _, name := range racks {
 		hash := fnv.New32a()
 		hash.Write([]byte(name))
-		if int64(hash.Sum32())%int64(r.Slots) == slot%int64(r.Slots) {
+		if int64(hash.Sum32())%int64(slots) == slot%int64(slots) {
 			due = append(due, name)
 		}
 	}

@@ -26,6 +26,8 @@ type verdict struct {
 	why map[string]string
 	// change is what became of the last change, or nil if there was none.
 	change *store.ChangeStatus
+	// stopped means that the rack is paused or held, and no step changes anything.
+	stopped bool
 	// freeze is what karpenter_freeze asks for, or nil if its value was refused or not read.
 	freeze *bool
 
@@ -49,17 +51,21 @@ func assess(in input) verdict {
 			d.outcome = outcome.PassUnknown
 		}
 		return d
+	case in.isForgotten() && in.held(): // the audit finds that it is to be forgotten, once it is let go
+		d.outcome = outcome.PassUnchanged
+		return d
 	case in.isForgotten():
 		d.forget(in)
 		return d
 	}
 	d.Result = validation.Validate(in.judged())
+	d.Warnings, d.stopped = slices.Concat(in.holdAdvice, d.Warnings), d.Config.Paused || in.held()
 	d.Plan.Generation, d.Plan.Force = in.generation, in.forced()
 	if in.known(params.ParamFreeze) {
 		d.freeze = new(in.parsed.Config.Freeze)
 	}
-	if in.records.Paused != d.Config.Paused {
-		in.records.Paused = d.Config.Paused
+	if in.records.Paused != d.Config.Paused || in.records.Held != in.held() {
+		in.records.Paused, in.records.Held = d.Config.Paused, in.held()
 		d.records = &in.records
 	}
 	if d.Plan.Goal != plan.GoalNone && len(d.Problems) == 0 {
@@ -69,7 +75,7 @@ func assess(in input) verdict {
 	switch {
 	case len(d.Problems) > 0:
 		d.reject(in)
-	case d.Config.Paused:
+	case d.stopped:
 		d.pause(in)
 	case len(d.due) > 0:
 		d.accept(in)
@@ -104,7 +110,7 @@ func due(p *plan.Plan, in input) ([]plan.Step, map[string]string) {
 	if why == nil {
 		why = map[string]string{}
 	}
-	if in.full && !in.parsed.Config.Paused && !in.audited {
+	if in.full && !in.parsed.Config.Paused && !in.held() && !in.audited {
 		for _, s := range p.Steps {
 			why[s.Name] = "it was not audited"
 		}
@@ -169,7 +175,7 @@ func (d *verdict) reject(in input) {
 // repair returns the steps of the last good plan that are due. They also count as not applied if the plan has changed.
 func (d *verdict) repair(in input) []plan.Step {
 	gone := d.Plan.Goal != plan.GoalNone && d.Plan.Cluster.Name == "" // there is no cluster to repair
-	if in.inForce == nil || d.Config.Paused || gone {
+	if in.inForce == nil || d.stopped || gone {
 		return nil
 	}
 	last := *in.inForce
@@ -198,8 +204,8 @@ func (d *verdict) repair(in input) []plan.Step {
 	return steps
 }
 
-// pause reports what a pass would do. The state machine takes none of the steps but the one that writes changes, also of a
-// paused rack (spec.md, section 1).
+// pause reports what a pass would do of a rack that is paused or held. The state machine takes none of the steps but the one
+// that writes changes, also of such a rack (spec.md, section 1).
 func (d *verdict) pause(in input) {
 	d.outcome, d.state, d.why = outcome.PassPaused, outcome.StatePaused, map[string]string{}
 	if in.changes.Writing() {
@@ -296,7 +302,7 @@ func ofAnyPass(p plan.Plan) plan.Plan {
 func same(a, b any) bool { return bytes.Equal(canonical.JSON(a), canonical.JSON(b)) }
 
 // reportIfNew asks for a report if the status does not say what was found. A full request also compares what Parameter Store
-// has. steps are those that a paused rack waits with.
+// has. steps are those that a paused or held rack waits with.
 func (d *verdict) reportIfNew(in input, steps []plan.Step) {
 	run := d.in(store.Run{})
 	// A rack that never asked for a change gets no status if there is nothing to warn of.
@@ -348,6 +354,6 @@ func warnings(run store.Run, records plan.Records) []params.Problem {
 // in returns the record of the iteration with the verdict.
 func (d *verdict) in(run store.Run) store.Run {
 	run.Problems, run.Warnings, run.Goal, run.Effects = d.Problems, d.Warnings, string(d.Plan.Goal), d.Plan.Effects
-	run.Paused, run.Freeze, run.Outcome, run.Change = d.Config.Paused, d.freeze, d.outcome, d.change
+	run.Paused, run.Freeze, run.Outcome, run.Change = d.stopped, d.freeze, d.outcome, d.change
 	return run
 }

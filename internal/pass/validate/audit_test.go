@@ -214,7 +214,7 @@ func TestALookAtRacksWithoutAPlan(t *testing.T) {
 	if got := s.looked(); got != "" {
 		t.Errorf("a rack that there is not: %s", got)
 	}
-	s.must(s.store.Enlist(t.Context(), "demo"))
+	s.must(s.store.Enlist(t.Context(), "demo", false))
 	if got := s.looked(); got != "rack" {
 		t.Errorf("one that is on the list and has no parameters: %s", got)
 	}

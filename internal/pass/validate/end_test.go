@@ -73,7 +73,7 @@ func TestARackThatWasOnlyEverRejected(t *testing.T) {
 func TestTheListOfTheSchedule(t *testing.T) {
 	listed := func(s *scene, want ...string) {
 		t.Helper()
-		if got, err := s.store.Racks(t.Context()); err != nil || !slices.Equal(got, want) {
+		if got, _, err := s.store.Racks(t.Context()); err != nil || !slices.Equal(got, want) {
 			t.Errorf("listed %v, %v; want %v", got, err, want)
 		}
 	}
@@ -92,13 +92,13 @@ func TestTheListOfTheSchedule(t *testing.T) {
 
 	t.Log("a rack is listed before anything of its cluster can fail")
 	s = begin(t, auth)
-	s.cloud.FailAt(9, awsfake.Throttling) // the lease, seven reads, and the write to the list
+	s.cloud.FailAt(10, awsfake.Throttling) // the lease, eight reads, and the write to the list
 	s.lease("me", false)
 	if _, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"}); err == nil {
 		t.Fatal("nothing failed")
 	}
 	listed(s)
-	s.cloud.FailAt(10, awsfake.Throttling)
+	s.cloud.FailAt(11, awsfake.Throttling)
 	if _, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"}); err == nil {
 		t.Fatal("nothing failed")
 	}

@@ -33,6 +33,11 @@ type input struct {
 	outputs   map[string]string
 	listed    bool
 	unknown   bool
+	// hold is the hold of the stack. wasHeld means that the last pass found the rack held.
+	hold    store.Holding
+	wasHeld bool
+	// holdAdvice is the warning of a held rack.
+	holdAdvice []params.Problem
 
 	// tree is the rack's parameters, with its changes laid over it.
 	tree    store.Tree
@@ -69,6 +74,9 @@ type request struct {
 	proposed *store.Requested
 }
 
+// held reports whether the stack's hold holds the rack.
+func (in input) held() bool { return in.hold.Of(in.rack) }
+
 // isForgotten reports whether only records are left of the rack: it has neither parameters nor the parameter change, and
 // Karpenter is off, so that it needs nothing in the cluster any more.
 func (in input) isForgotten() bool {
@@ -85,6 +93,10 @@ func (v *Validate) stored(ctx context.Context, of request) (in input, err error)
 		return err
 	})
 	reads.Go(func() (err error) {
+		in.hold, err = store.ReadHold(ctx, v.Parameters, v.Paths)
+		return err
+	})
+	reads.Go(func() (err error) {
 		in.records, err = v.Store.Records(ctx, of.rack)
 		return err
 	})
@@ -93,7 +105,7 @@ func (v *Validate) stored(ctx context.Context, of request) (in input, err error)
 		return err
 	})
 	reads.Go(func() (err error) {
-		in.listed, err = v.Store.Listed(ctx, of.rack)
+		in.listed, in.wasHeld, err = v.Store.Listed(ctx, of.rack)
 		return err
 	})
 	reads.Go(func() (err error) {
@@ -137,6 +149,7 @@ func (v *Validate) observed(ctx context.Context, in input) (input, error) {
 		return in, err
 	}
 	in.parsed.Config.Paused = in.paused()
+	in.holdAdvice = in.hold.Advice(v.Paths, in.rack, in.records.WasOn && !in.parsed.Config.Enabled)
 	reads, reading := errgroup.WithContext(ctx)
 	var facts plan.Facts
 	reads.Go(func() (err error) {

@@ -52,7 +52,7 @@ func TestAChangeMakesARack(t *testing.T) {
 	if want := []string{"1: karpenter_cpu_limit"}; !slices.Equal(s.refused, want) {
 		t.Errorf("refused %v, want %v", s.refused, want)
 	}
-	if listed, err := s.store.Listed(t.Context(), "demo"); err != nil || !listed {
+	if listed, _, err := s.store.Listed(t.Context(), "demo"); err != nil || !listed {
 		t.Errorf("listed %v, %v", listed, err)
 	}
 }

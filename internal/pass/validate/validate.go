@@ -101,10 +101,8 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	if v.outdated(in) {
 		return Answer{Generation: of.generation, Outcome: outcome.PassOutdated, Steps: []plan.Step{}}, nil
 	}
-	if !in.listed && !of.dry && !in.unknown { // the schedule audits it from now on
-		if err := v.Store.Enlist(ctx, of.rack); err != nil {
-			return Answer{}, err
-		}
+	if err := v.enlist(ctx, in); err != nil {
+		return Answer{}, err
 	}
 	if in, err = v.observed(ctx, in); err != nil {
 		return Answer{}, err
@@ -135,17 +133,29 @@ func (v *Validate) Audit(ctx context.Context, rack string, generation int64) (ma
 	return d.why, v.Bus.Quiet(run, d.state) // no pass runs that would write the metrics of this rack
 }
 
+// enlist adds a rack with parameters to the list, from which the schedule audits it, and records there whether it is held, so
+// that resync finds the racks that the hold lets go.
+func (v *Validate) enlist(ctx context.Context, in input) error {
+	if in.dry || !in.listed && in.unknown || in.listed && in.wasHeld == in.held() {
+		return nil
+	}
+	return v.Store.Enlist(ctx, in.rack, in.held())
+}
+
 // replication is how long after a write Parameter Store may read from a replica that does not have it.
 const replication = 10 * time.Second
 
-// outdated reports whether the tree, or the parameter change, was read before one of the writes. It ignores writes whose time is
-// not within the last seconds, so that a parameter that has been written or deleted since, or an event with the time of a wrong
-// clock, does not delay a pass endlessly.
+// outdated reports whether the tree, the parameter change or the hold was read before one of the writes. It ignores writes whose
+// time is not within the last seconds, so that a parameter that has been written or deleted since, or an event with the time of
+// a wrong clock, does not delay a pass endlessly.
 func (v *Validate) outdated(in input) bool {
 	return slices.ContainsFunc(in.writes, func(w store.Written) bool {
 		has := in.tree.Has
-		if w.IsChange() {
+		switch w.Name {
+		case store.WrittenChange:
 			has = in.changes.has
+		case store.WrittenHold:
+			has = in.hold.Has
 		}
 		return v.Now().Sub(w.At).Abs() < replication && !has(w)
 	})

@@ -46,7 +46,8 @@ func holdsOne(item Item, condition string, names map[string]string, values Item)
 	return false, refuse("ValidationException", "the fake does not know the condition %s", condition)
 }
 
-// change applies "SET a = :b, c.d = :e", "REMOVE a, b", or both in this order, and "ADD a :b".
+// change applies "SET a = :b, c.d = :e, f = g + :h", "REMOVE a, b", or both in this order, and "ADD a :b". As in DynamoDB, sums
+// are those of the values before the update.
 func change(item Item, expression string, names map[string]string, values Item) error {
 	if set, rest, two := strings.Cut(expression, " REMOVE "); two {
 		if err := change(item, set, names, values); err != nil {
@@ -55,6 +56,7 @@ func change(item Item, expression string, names map[string]string, values Item) 
 		expression = "REMOVE " + rest
 	}
 	verb, rest, _ := strings.Cut(expression, " ")
+	before := maps.Clone(item)
 	for part := range strings.SplitSeq(rest, ", ") {
 		path, wanted, _ := strings.Cut(part, " = ")
 		if name, n, ok := strings.Cut(part, " "); verb == "ADD" && ok {
@@ -71,7 +73,14 @@ func change(item Item, expression string, names map[string]string, values Item) 
 			}
 			owner, last = inner.Value, named(name, names)
 		}
+		of, more, sum := strings.Cut(wanted, " + ")
 		switch {
+		case verb == "SET" && sum && before[named(of, names)] != nil:
+			total := Item{"sum": before[named(of, names)]}
+			if err := add(total, "sum", values[more]); err != nil {
+				return err
+			}
+			owner[last] = total["sum"]
 		case verb == "SET" && values[wanted] != nil:
 			owner[last] = values[wanted]
 		case verb == "REMOVE" && wanted == "":

@@ -129,7 +129,7 @@ func (s *SSM) GetParameter(_ context.Context, in *ssm.GetParameterInput, _ ...fu
 		return nil, &types.ParameterNotFound{}
 	}
 	return &ssm.GetParameterOutput{Parameter: &types.Parameter{
-		Name: in.Name, Value: &shown.value, Type: s.kind(*in.Name), Version: shown.number, LastModifiedDate: &shown.modified,
+		Name: in.Name, Value: &shown.value, Type: s.kind(*in.Name), Version: shown.number, LastModifiedDate: new(shown.modified),
 	}}, nil
 }
 

@@ -91,3 +91,6 @@ func TestUnmanagedGroups(t *testing.T) {
 
 // Nodes have the CNI's policy only while it needs it, and build nodes a role of their own if they are to.
 func TestNodeRoles(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.NodeRoles) }
+
+// The stack's hold stops all racks but one; passes and audits say what would be due, and what is let go converges.
+func TestHeld(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Held) }
