@@ -29,7 +29,7 @@ func TakenOver(s *Script, charts string) {
 			s.Unset("paused")
 			if by.values == nil {
 				s.FullPass()
-				s.Rejected("Deployment/kube-system/karpenter", "label what is to be handed over sawhorse.dev/rack=demo")
+				s.Rejected("Deployment/kube-system/karpenter")
 				s.Check("who manages Karpenter's Deployment", managed, "Helm")
 				s.Type(strings.Replace(charted, "get -A -o name", "label -A", 1) + " sawhorse.dev/rack=demo")
 			}

@@ -57,6 +57,10 @@ func Upgrade(s *Script, earlier string) {
 
 	s.Chapter("Upgraded while a pass turns Karpenter on", func() {
 		stack(s, "destroy --force --app "+ours)
+		s.Say("A version before the one that took the CRDs over from Helm wants Helm's marks on them.")
+		s.Type("kubectl label --overwrite crd -l sawhorse.dev/rack app.kubernetes.io/managed-by=Helm")
+		s.Type("kubectl annotate --overwrite crd -l sawhorse.dev/rack " +
+			"meta.helm.sh/release-name=karpenter-crd meta.helm.sh/release-namespace=kube-system")
 		stack(s, "deploy --require-approval never --app "+earlier)
 		s.Say("Karpenter's pods find no node, and the pass waits for them.")
 		s.Type("kubectl get nodes -o name | xargs kubectl cordon")
