@@ -128,7 +128,7 @@ func TestOverlay(t *testing.T) {
 	c := taken(tree, `{"set":{"a":"1","e":"same","new":"1"},"unset":["b"]}`, `{"set":{"a":"2","b":"2","c":"2"},"unset":["gone"]}`)
 	got := c.Overlay(tree, 2, nil, noon)
 	want := Tree{
-		Values: map[string]string{"a": "2", "b": "2", "c": "2", "d": "old", "e": "same", "new": "1"}, Secure: []string{"c"},
+		Values: map[string]string{"a": "2", "b": "2", "c": "2", "d": "old", "e": "same", "gone": "unset", "new": "1"}, Secure: []string{"c"},
 		Versions: map[string]int64{"a": 7, "b": 3, "c": 2, "d": 3, "e": 4, "new": 1}, // as many more as there are writes to come
 	}
 	if !reflect.DeepEqual(got, want) {

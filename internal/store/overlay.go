@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // Overlay returns the tree as it is with the first n changes, with the versions that Parameter Store will have. What a change
@@ -22,8 +24,12 @@ func (c Changes) Overlay(tree Tree, n int, deleted []Written, now time.Time) Tre
 		}
 		for _, w := range change.Writes {
 			gone := slices.ContainsFunc(deleted, func(d Written) bool { return d.deletes(w.Name, change.Since) })
-			if value, version, is := w.overlay(change.State, overlaid.Versions[w.Name]); is && !gone {
+			value, version, is := w.overlay(change.State, overlaid.Versions[w.Name])
+			switch {
+			case is && !gone:
 				overlaid.Values[w.Name], overlaid.Versions[w.Name] = value, version
+			case change.State == ChangeAccepted && overlaid.Versions[w.Name] == 0 && w.Value == params.Unset:
+				overlaid.Values[w.Name] = w.Value // so that a name that is unknown is reported
 			}
 		}
 	}

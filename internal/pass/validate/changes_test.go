@@ -76,7 +76,7 @@ func TestABadChangeIsRefused(t *testing.T) {
 	s.change(`{"set":{"karpenter_cpu_limit":"7"}}`)
 	s.change(`{"set":{"karpenter_cpu_limit":"8","karpenter_auth_mode":"false"}}`)
 	s.change(`{"set":{"node_disk":"x","karpenter_memory_limit_gb":"9"}}`)
-	s.change(`{"set":[]}`)
+	s.change(`{"set":[],"unset":["node_disk"]}`)
 	s.change(`{"set":{"karpenter_memory_limit_gb":"10"},"unset":["karpenter_enabled"]}`)
 	s.wants(s.pass(false), outcome.PassPlanned, true, "change nodepools")
 	if want := []string{"2: karpenter_auth_mode", "3: node_disk", "4: change"}; !slices.Equal(s.refused, want) {
@@ -90,6 +90,16 @@ func TestABadChangeIsRefused(t *testing.T) {
 	s.pass(false)
 	if made := strings.Join(s.cloud.Made(), "\n"); strings.Contains(made, "GetParameterHistory") || len(s.refused) != 3 {
 		t.Errorf("it is read again: %s, refused %v", made, s.refused)
+	}
+}
+
+// A name that is no parameter's is refused where it is unset too.
+func TestAChangeOfAnUnknownName(t *testing.T) {
+	s := begin(t, auth)
+	s.change(`{"unset":["karpenter_cpu_limits"]}`)
+	s.pass(false)
+	if !slices.Equal(s.refused, []string{"1: karpenter_cpu_limits"}) || s.changes() != "" {
+		t.Errorf("refused %v, changes %s", s.refused, s.changes())
 	}
 }
 
