@@ -312,7 +312,9 @@ func TestAChangeThatIsReadTooEarly(t *testing.T) {
 	s := begin(t, auth)
 	s.pass(false)
 	s.lease("me", false)
-	at := s.cloud.Now().UTC().Format(time.RFC3339)
+	now := s.cloud.Now()
+	s.validate.Now = func() time.Time { return now } // the fake's goes on with each call
+	at := now.UTC().Format(time.RFC3339)
 	s.cloud.Table.Items["rack#demo lease"]["wrote07"] = &types.AttributeValueMemberS{Value: "Create " + at + " change"}
 	answer, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
 	if s.must(err); answer.Outcome != outcome.PassOutdated {
