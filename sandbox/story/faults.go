@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -54,7 +55,8 @@ func LastStepFails(s *Script) {
 	s.Chapter("A full pass takes what is left", func() {
 		s.resetCalls()
 		s.Reconciled(s.Request("full"))
-		s.Equal("functions that were called", s.functions(), "audit nodegroups report")
+		called := strings.TrimSuffix(s.functions(), " resync") // a tick of the schedule may come meanwhile
+		s.Equal("functions that were called", called, "audit nodegroups report")
 		withoutKarpenter(s)
 	})
 }

@@ -245,7 +245,6 @@ func FalseAnswers(s *Script) {
 		{"redirect", "autoscaler", "list deployments.apps", "API servers do not redirect"},
 		{"flood", "nodepools", "", "longer than 16 MiB"},
 		{"endless", "autoscaler", "list deployments.apps", "still names a further page"},
-		{"bomb", "controller", "list secrets", "unpack to more than 32 MiB"},
 	} {
 		s.Chapter("Its API server answers falsely: "+string(answer.kind), func() {
 			faulty := func(function, action string) fault.Fault {

@@ -15,10 +15,13 @@ func ResetRack(s *Script) {
 	s.Check("what is in Parameter Store", left, "[]")
 }
 
-// deleteParameters deletes all parameters of the rack demo.
+// deleteParameters deletes all that users have written of the rack demo: its parameters, and the parameter change.
 func deleteParameters(s *Script) {
 	for name := range s.parameters() {
 		s.Delete("demo", name)
+	}
+	if s.Output("aws ssm get-parameters --names "+parameter("demo", change)+" --query 'length(Parameters)' --output text") == "1" {
+		s.Delete("demo", change)
 	}
 }
 
