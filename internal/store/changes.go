@@ -116,13 +116,14 @@ func (s *Store) Changes(ctx context.Context, rack string) (Changes, error) {
 }
 
 // SaveChanges replaces the rack's changes, without those that ended some time ago. It fails if somebody else has replaced them
-// since they were read.
+// since they were read. A call whose answer was lost is made again by the SDK, and finds its own record.
 func (s *Store) SaveChanges(ctx context.Context, rack string, changes *Changes, now time.Time) error {
 	kept := *changes
 	kept.List = slices.DeleteFunc(slices.Clone(changes.List), func(c Change) bool { return c.past(now) })
-	in := s.updating(changesKey(rack), "SET changes = :changes, revision = :next", "attribute_not_exists(pk) OR revision = :read", item{
-		":changes": packed(kept), ":read": number(changes.revision), ":next": number(changes.revision + 1),
-	})
+	in := s.updating(changesKey(rack), "SET changes = :changes, revision = :next",
+		"attribute_not_exists(pk) OR revision = :read OR changes = :changes", item{
+			":changes": packed(kept), ":read": number(changes.revision), ":next": number(changes.revision + 1),
+		})
 	if _, err := s.DB.UpdateItem(ctx, in); err != nil {
 		if refused(err) {
 			err = ErrLeaseLost // only the pass that holds the lease writes them
@@ -143,7 +144,7 @@ func (c Change) past(now time.Time) bool {
 	return c.State == ChangeEnded && now.Sub(c.Since) > keepEnded
 }
 
-// Writing reports whether there is anything to write to Parameter Store, and Failing whether a write has failed.
+// Writing reports whether there is anything to write to Parameter Store.
 func (c Changes) Writing() bool {
 	return slices.ContainsFunc(c.List, func(c Change) bool { return c.State == ChangeAccepted || c.State == ChangeGivenUp })
 }

@@ -265,7 +265,9 @@ func TestChangesAreSavedByOne(t *testing.T) {
 	must(t, err)
 	mine.Take([]Version{version(1, noon, "a", "1")}, 1)
 	must(t, s.SaveChanges(t.Context(), "demo", &mine, noon))
+	again := mine
 	must(t, s.SaveChanges(t.Context(), "demo", &mine, noon))
+	must(t, s.SaveChanges(t.Context(), "demo", &again, noon)) // as the SDK does, if an answer is lost
 	if err := s.SaveChanges(t.Context(), "demo", &theirs, noon); !errors.Is(err, ErrLeaseLost) {
 		t.Errorf("an older record replaces a newer one: %v", err)
 	}

@@ -111,12 +111,13 @@ func (w *writer) write(ctx context.Context, i int) (later bool, err error) {
 		if err != nil {
 			return w.failed(ctx, i, one.Name, err)
 		}
-		one.Done, one.Version = true, version
-		edited, err := w.between(ctx, one)
+		theirs, edited, err := w.between(ctx, one.Name, one.Base, version, one.Value)
 		if err != nil {
 			return false, err
 		}
+		one.Done, one.Version = true, version
 		if edited {
+			one.Before = theirs
 			return false, w.giveUp(ctx, i, one.Name, "somebody else has written it at the same time")
 		}
 		if err := w.save(ctx); err != nil {
@@ -127,23 +128,23 @@ func (w *writer) write(ctx context.Context, i int) (later bool, err error) {
 	return false, w.save(ctx)
 }
 
-// between reports whether somebody has written a parameter between the write on which the change was judged and its own. If so,
-// the value that is to be put back is theirs. PutParameter has no condition, but it answers with the version that it made.
-func (w *writer) between(ctx context.Context, one *store.Write) (bool, error) {
-	if one.Version == one.Base+1 {
-		return false, nil
+// between reports whether somebody has written a parameter, or deleted it, between a version and the one that a write of ours has
+// made, and returns their value. PutParameter has no condition, but it answers with the version that it made. Versions with our own
+// value are of a write that was made twice.
+func (w *writer) between(ctx context.Context, name string, before, made int64, ours string) (theirs string, edited bool, err error) {
+	if made == before+1 {
+		return "", false, nil
 	}
-	versions, err := store.ReadHistory(ctx, w.SSM, w.folder+"/"+one.Name)
-	if err != nil {
-		return false, err
+	if made <= before { // it was deleted and made again
+		theirs, edited, before = params.Unset, true, 0
 	}
-	edited := one.Version <= one.Base // it was deleted, and is a new one
+	versions, err := store.ReadHistory(ctx, w.SSM, w.folder+"/"+name)
 	for _, v := range versions {
-		if v.Number > one.Base && v.Number < one.Version && v.Text != one.Value {
-			edited, one.Before = true, v.Text
+		if v.Number > before && v.Number < made && v.Text != ours {
+			theirs, edited = v.Text, true
 		}
 	}
-	return edited, nil
+	return theirs, edited, err
 }
 
 // putBack writes again what was there before a change that was given up, unless somebody has written since. Where that fails too,
@@ -155,13 +156,21 @@ func (w *writer) putBack(ctx context.Context, i int) (later bool, err error) {
 		if !one.Done || one.PutBack || one.Version == 0 || w.live.Versions[one.Name] > one.Version {
 			continue
 		}
-		version, err := w.put(ctx, one.Name, one.Before)
-		if err != nil {
-			return w.failed(ctx, i, one.Name, err)
-		}
-		one.PutBack, one.Version = true, version
-		if err := w.save(ctx); err != nil {
-			return false, err
+		for !one.PutBack {
+			version, err := w.put(ctx, one.Name, one.Before)
+			if err != nil {
+				return w.failed(ctx, i, one.Name, err)
+			}
+			theirs, edited, err := w.between(ctx, one.Name, one.Version, version, one.Before)
+			if err != nil {
+				return false, err
+			}
+			if one.PutBack, one.Version = !edited, version; edited {
+				one.Before = theirs // the read was older than their write
+			}
+			if err := w.save(ctx); err != nil {
+				return false, err
+			}
 		}
 	}
 	w.End(i, w.Now())
@@ -251,7 +260,7 @@ func (w *writer) abandon(ctx context.Context, i int, code string) error {
 	var remaining []params.Problem
 	for _, one := range c.Writes {
 		if one.Done && !one.PutBack && one.Version > 0 && w.live.Versions[one.Name] <= one.Version {
-			remaining = append(remaining, params.NewProblem(one.Name, "", "it still has the value of the change %d, which was given up: "+
+			remaining = append(remaining, params.NewProblem(one.Name, "", "it may still have the value of the change %d, which was given up: "+
 				"Parameter Store did not take the value from before (%s); write the value that it is to have", c.Version, code))
 		}
 	}

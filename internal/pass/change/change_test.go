@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -367,6 +368,45 @@ func TestWhatCannotBePutBackIsNamed(t *testing.T) {
 	if last := s.changes().Last; s.states() != "ended" || len(last.Problems) != 2 || last.Problems[1].Parameter != "b" {
 		t.Errorf("%s, %+v", s.states(), last)
 	}
+}
+
+// Their write, or their deletion, that Parameter Store does not show yet stays, although the change is put back.
+func TestAWriteWhileAChangeIsPutBack(t *testing.T) {
+	for what, c := range map[string]struct {
+		do  func(*scene)
+		end map[string]string
+	}{
+		"written": {func(s *scene) { s.cloud.SSM.Write(folder+"a", "theirs") }, map[string]string{"a": "theirs", "b": "0"}},
+		"deleted": {func(s *scene) { s.remove("a") }, map[string]string{"b": "0"}},
+		"made again": {func(s *scene) { s.remove("a"); s.cloud.SSM.Write(folder+"a", "theirs") },
+			map[string]string{"a": "theirs", "b": "0"}},
+	} {
+		s := begin(t, map[string]string{"a": "0", "b": "0"}).change(map[string]string{"a": "1", "b": "x"})
+		s.cloud.SSM.Patterns[folder+"b"] = "^[0-9]$"
+		s.gaveUp(1, "b")
+		s.cloud.Before = func(call string) error {
+			if call == "SSM.PutParameter "+folder+"a" {
+				s.cloud.Before = nil
+				c.do(s)
+			}
+			return nil
+		}
+		s.call()
+		s.holds(c.end)
+		if s.states() != "ended" {
+			t.Errorf("%s: %s", what, s.states())
+		}
+	}
+}
+
+// remove deletes a parameter as somebody else does.
+func (s *scene) remove(name string) {
+	s.Helper()
+	before := s.cloud.Before
+	s.cloud.Before = nil
+	_, err := s.cloud.SSM.DeleteParameter(s.Context(), &ssm.DeleteParameterInput{Name: new(folder + name)})
+	s.must(err)
+	s.cloud.Before = before
 }
 
 // PutParameter has no condition. Its answer shows that somebody has written between the reading and the writing; their value
