@@ -265,6 +265,11 @@ deploy: build $(CACHE)/npm/installed
 diff: build $(CACHE)/npm/installed
 	$(CDK) diff -c architecture=$(ARCHITECTURE)
 
+## rollback: have new passes run by the release before the one in force (TO=VERSION: by that of a version of the state machine)
+.PHONY: rollback
+rollback:
+	@tools/rollback.sh '$(TO)'
+
 ## acceptance: run the story on a cluster of the current AWS account (CLUSTER=NAME, or a new one) and write a report
 .PHONY: acceptance
 acceptance: build $(CACHE)/npm/installed

@@ -66,13 +66,15 @@ var wildcards = []wildcard{
 	{":fleet/*", "boundary: ids of EC2's; by conditions on the tags that a launch asks for"},
 	{":spot-instances-request/*", "boundary: ids of EC2's; by conditions on the tags that a launch asks for"},
 	{"-reconcile:*", "executions of the state machine have names of EventBridge's and the Scheduler's"},
-	{".Arn>:*", "the Scheduler's role may invoke any version of the one function"},
 }
 
 // acceptWildcards records the reasons on the whole stack, because most statements of most roles have one of the same
 // few wildcards.
 func (s *sawhorse) acceptWildcards() {
 	all := append(slices.Clone(wildcards), wildcard{":log-group:/aws/lambda/" + s.functionName("*"), "the functions of this stack"})
+	for _, f := range functions {
+		all = append(all, wildcard{":function:" + s.functionName(f.name) + ":*", "the versions of all releases whose executions may still run"})
+	}
 	for _, rack := range s.OperatorRacks {
 		for _, below := range []string{"", "/*", "/params/*", "/change"} {
 			all = append(all, wildcard{"/racks/" + rack + below, "what is in the folders of the racks that this deployment names (operatorRacks)"})

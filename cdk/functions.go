@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdadestinations"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/jsii-runtime-go"
+
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // function is one Lambda function. Its code is in the directory of that name under functions/.
@@ -123,6 +125,9 @@ func (s *sawhorse) addFunctions() {
 			Environment:  s.environment(f),
 
 			ReservedConcurrentExecutions: s.reserved(f),
+			// Executions go on with the versions with which they began, and a rollback goes back to them. What a deployment
+			// that fails has published is deleted again: Lambda would not publish the same code a second time.
+			CurrentVersionOptions: &awslambda.VersionOptions{RemovalPolicy: awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE},
 		})
 		if s.inVPC(f) {
 			s.placeInVPC(fn)
@@ -131,23 +136,21 @@ func (s *sawhorse) addFunctions() {
 	}
 	// EventBridge and the Scheduler invoke resync asynchronously, and resync the audits. Without a destination, a failed
 	// event would be lost. An audit that waits longer than the interval is superseded by the next one.
-	s.retryAsync("resync", asyncMinutes)
-	s.retryAsync("audit", min(s.ResyncMinutes, asyncMinutes))
+	lost := awslambdadestinations.NewSqsDestination(s.undelivered)
+	s.alias("resync", &awslambda.AliasProps{OnFailure: lost, RetryAttempts: jsii.Number(2), MaxEventAge: minutes(asyncMinutes)})
+	s.alias("audit", &awslambda.AliasProps{OnFailure: lost, RetryAttempts: jsii.Number(2),
+		MaxEventAge: minutes(min(s.ResyncMinutes, asyncMinutes))})
 	// A look that fails is superseded by the next one.
-	s.functions["rollout"].ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{
-		RetryAttempts: jsii.Number(0), MaxEventAge: minutes(min(s.RolloutMinutes, asyncMinutes)),
-	})
+	s.alias("rollout", &awslambda.AliasProps{RetryAttempts: jsii.Number(0), MaxEventAge: minutes(min(s.RolloutMinutes, asyncMinutes))})
 }
 
 // asyncMinutes is how long Lambda keeps an asynchronous call that it cannot make.
 const asyncMinutes = 60
 
-func (s *sawhorse) retryAsync(function string, age int) {
-	s.functions[function].ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{
-		OnFailure:     awslambdadestinations.NewSqsDestination(s.undelivered),
-		RetryAttempts: jsii.Number(2),
-		MaxEventAge:   minutes(age),
-	})
+// alias adds the alias of a function, with what Lambda does with asynchronous calls of it.
+func (s *sawhorse) alias(function string, props *awslambda.AliasProps) {
+	props.AliasName, props.Version = jsii.String(ownership.Alias), s.functions[function].CurrentVersion()
+	s.aliases[function] = awslambda.NewAlias(s.stack, jsii.String(logicalID(function)+"Alias"), props)
 }
 
 // reserved returns a function's reserved concurrency, which is also its maximum. It is nil if the function uses the
@@ -209,8 +212,8 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 		env["SAWHORSE_DRAIN_SECONDS"] = jsii.String(strconv.Itoa(s.DrainSeconds))
 	}
 	if f.name == "resync" {
-		env["SAWHORSE_STATE_MACHINE"] = jsii.String(s.machineARN())
-		env["SAWHORSE_AUDIT"] = jsii.String(s.functionName("audit"))
+		env["SAWHORSE_STATE_MACHINE"] = jsii.String(s.machineAliasARN())
+		env["SAWHORSE_AUDIT"] = jsii.String(s.functionName("audit") + ":" + ownership.Alias)
 		env["SAWHORSE_RESYNC_MINUTES"] = jsii.String(strconv.Itoa(s.ResyncMinutes))
 		env["SAWHORSE_RESYNC_SLOTS"] = jsii.String(strconv.Itoa(s.ResyncSlots))
 	}

@@ -358,11 +358,11 @@ func (s *sawhorse) statusPermissions() []awsiam.PolicyStatement {
 }
 
 // resyncPermissions returns the statements for starting audits and passes, for reading the hold, and for reporting the passes
-// that could not report themselves.
+// that could not report themselves. Step Functions authorizes a call that names an alias on the ARN of the state machine.
 func (s *sawhorse) resyncPermissions() []awsiam.PolicyStatement {
 	return append([]awsiam.PolicyStatement{
 		s.readHold(),
-		allow([]string{"lambda:InvokeFunction"}, []string{arn("lambda", "function:"+s.functionName("audit"))}),
+		allow([]string{"lambda:InvokeFunction"}, []string{arn("lambda", "function:"+s.functionName("audit")+":"+ownership.Alias)}),
 		allow([]string{"states:StartExecution"}, []string{s.machineARN()}),
 		allow([]string{"states:GetExecutionHistory"}, []string{arn("states", "execution:"+s.machineName()+":*")}),
 	}, s.reportPermissions()...)

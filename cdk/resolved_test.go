@@ -22,7 +22,8 @@ func (t template) resolved(value any) string {
 		case "AWS::AccountId":
 			return awsfake.Account
 		}
-		if t.Resources[id].Type == "AWS::StepFunctions::StateMachine" {
+		switch t.Resources[id].Type {
+		case "AWS::StepFunctions::StateMachine", "AWS::Lambda::Version", "AWS::Lambda::Alias":
 			return t.arn(id)
 		}
 		return t.name(id)
@@ -47,6 +48,9 @@ func (t template) resolved(value any) string {
 
 // name returns the name of a resource.
 func (t template) name(id string) string {
+	if t.Resources[id].Type == "AWS::Lambda::Alias" {
+		return t.resolved(t.Resources[id].Properties["Name"])
+	}
 	for _, property := range []string{"FunctionName", "StateMachineName", "LogGroupName", "Name"} {
 		if name := t.Resources[id].Properties[property]; name != nil {
 			return t.resolved(name)
@@ -62,8 +66,17 @@ func (t template) arn(id string) string {
 	switch r.Type {
 	case "AWS::Lambda::Function":
 		return fmt.Sprintf(regional, "lambda", "function:"+name)
+	case "AWS::Lambda::Version": // the first
+		return fmt.Sprintf(regional, "lambda", "function:"+t.resolved(r.Properties["FunctionName"])+":1")
+	case "AWS::Lambda::Alias":
+		return fmt.Sprintf(regional, "lambda", "function:"+t.resolved(r.Properties["FunctionName"])+":"+name)
 	case "AWS::StepFunctions::StateMachine":
 		return fmt.Sprintf(regional, "states", "stateMachine:"+name)
+	case "AWS::StepFunctions::StateMachineVersion":
+		return t.resolved(r.Properties["StateMachineArn"]) + ":1"
+	case "AWS::StepFunctions::StateMachineAlias":
+		version := t.resolved(at(r.Properties, "RoutingConfiguration", 0, "StateMachineVersionArn"))
+		return version[:strings.LastIndex(version, ":")+1] + name
 	case "AWS::SQS::Queue":
 		return fmt.Sprintf(regional, "sqs", name)
 	case "AWS::DynamoDB::Table":

@@ -73,8 +73,9 @@ func referred(arn any) string {
 	return id
 }
 
-// A rule starts executions with a role of its own, and calls a function with the permission that the function's policy gives
-// to just this rule. What it cannot deliver it sends with the permission of the queue's policy.
+// A rule starts executions with a role of its own, through the alias: Step Functions authorizes that on the ARN of the state
+// machine itself (https://docs.aws.amazon.com/step-functions/latest/dg/auth-version-alias.html). It calls a function with the
+// permission that the policy of the function's alias gives to just this rule. What it cannot deliver it sends with the permission of the queue's policy.
 // https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html
 func TestRulesMayReachTheirTargets(t *testing.T) {
 	for _, of := range []template{production, custom} {
@@ -84,7 +85,11 @@ func TestRulesMayReachTheirTargets(t *testing.T) {
 				to, own := of.resolved(at(target, "Arn")), " from "+of.arn(id)
 				letters[of.resolved(at(target, "DeadLetterConfig", "Arn"))+own] = true
 				if role := referred(at(target, "RoleArn")); role != "" {
-					of.exactlyMay(t, role, "states:StartExecution on "+to)
+					machine, through := strings.CutSuffix(to, ":live")
+					if !through {
+						t.Errorf("%s starts %s, without the alias", id, to)
+					}
+					of.exactlyMay(t, role, "states:StartExecution on "+machine)
 					of.trusts(t, role, "events.amazonaws.com", "null")
 				} else {
 					calls[to+own] = true
@@ -123,8 +128,7 @@ func TestRulesMayReachTheirTargets(t *testing.T) {
 	}
 }
 
-// A schedule calls its function, and sends what it cannot deliver to the queue, with its role. The CDK allows the function's
-// versions too. The trust is in the default group of schedules: others of the account that are in it cannot name the role
+// A schedule calls the alias of its function, and sends what it cannot deliver to the queue, with its role. The trust is in the default group of schedules: others of the account that are in it cannot name the role
 // without iam:PassRole.
 // https://docs.aws.amazon.com/scheduler/latest/UserGuide/cross-service-confused-deputy-prevention.html
 func TestSchedulesMayReachTheirTargets(t *testing.T) {
@@ -132,7 +136,10 @@ func TestSchedulesMayReachTheirTargets(t *testing.T) {
 		for id, schedule := range of.all("AWS::Scheduler::Schedule") {
 			target := schedule.Properties["Target"]
 			to, role := of.resolved(at(target, "Arn")), referred(at(target, "RoleArn"))
-			of.exactlyMay(t, role, "lambda:InvokeFunction on "+to, "lambda:InvokeFunction on "+to+":*",
+			if !strings.HasSuffix(to, ":live") {
+				t.Errorf("%s calls %s, without the alias", id, to)
+			}
+			of.exactlyMay(t, role, "lambda:InvokeFunction on "+to,
 				"sqs:SendMessage on "+of.resolved(at(target, "DeadLetterConfig", "Arn")))
 			condition := at(of.Resources[role].Properties, "AssumeRolePolicyDocument", "Statement", 0, "Condition")
 			of.trusts(t, role, "scheduler.amazonaws.com", text(condition))
@@ -201,10 +208,15 @@ func (s task) needs(t *testing.T, of template, machine string, substitutions any
 	service, operation, _ := strings.Cut(s.Resource[strings.Index(s.Resource, ":states:::")+len(":states:::"):], ":")
 	action := service + ":" + strings.ToUpper(operation[:1]) + operation[1:]
 	substituted := func(name string) string { return of.resolved(at(substitutions, name)) }
+	versions := substituted("Functions")
 	switch a := s.Arguments; {
 	case action == "lambda:Invoke":
 		for _, name := range invoked(t, a.FunctionName) {
-			all = append(all, "lambda:InvokeFunction on "+substituted("FunctionPrefix")+name)
+			if !strings.Contains(versions, "'"+name+"': '") {
+				t.Errorf("the state machine calls %s, and has the versions %s", name, versions)
+			}
+			all = append(all, fmt.Sprintf("lambda:InvokeFunction on arn:aws:lambda:%s:%s:function:%s-%s:*",
+				awsfake.Region, awsfake.Account, strings.TrimSuffix(machine[strings.LastIndex(machine, ":")+1:], "-reconcile"), name))
 		}
 		return all
 	case service == "dynamodb" && a.TableName == "${TableName}":
@@ -214,7 +226,7 @@ func (s task) needs(t *testing.T, of template, machine string, substitutions any
 		}
 		return []string{fmt.Sprintf(`%s on arn:aws:dynamodb:%s:%s:table/%s if {"ForAllValues:StringLike":{"dynamodb:LeadingKeys":["%s*"]},`+
 			`"Null":{"dynamodb:LeadingKeys":"false"}}`, action, awsfake.Region, awsfake.Account, substituted("TableName"), key[1])}
-	case action == "states:StartExecution" && a.StateMachineArn == "{% $states.context.StateMachine.Id %}":
+	case action == "states:StartExecution" && a.StateMachineArn == "${Alias}" && substituted("Alias") == machine+":live":
 		return []string{action + " on " + machine}
 	}
 	t.Fatalf("the test does not know what %+v needs", s)
@@ -224,13 +236,13 @@ func (s task) needs(t *testing.T, of template, machine string, substitutions any
 // invoked returns the names of the functions that a state calls: those that its expression names, or those of all steps.
 func invoked(t *testing.T, expression string) (names []string) {
 	t.Helper()
-	if expression == "{% '${FunctionPrefix}' & $step.function %}" {
+	if expression == "{% $lookup($functions, $step.function) %}" {
 		return ofSteps(t)
 	}
-	if name, fixed := strings.CutPrefix(expression, "${FunctionPrefix}"); fixed {
-		return []string{name}
+	if name, fixed := strings.CutPrefix(expression, "{% $functions."); fixed {
+		return []string{strings.TrimSuffix(name, " %}")}
 	}
-	rest, is := strings.CutPrefix(expression, "{% '${FunctionPrefix}' & (")
+	rest, is := strings.CutPrefix(expression, "{% $lookup($functions, ")
 	for _, name := range regexp.MustCompile(`'(\w+)'`).FindAllStringSubmatch(rest, -1) {
 		names = append(names, name[1])
 	}

@@ -28,13 +28,18 @@ type sawhorse struct {
 
 	roles     map[string]awsiam.Role
 	functions map[string]awslambda.Function
-	machine   awsstepfunctions.StateMachine
+	// aliases are those of the functions that something else than the state machine calls.
+	aliases map[string]awslambda.Alias
+	machine awsstepfunctions.StateMachine
+	// machineAlias is the alias through which the state machine is started.
+	machineAlias awsstepfunctions.CfnStateMachineAlias
 	// alarms are shown on the dashboard.
 	alarms []interfacesawscloudwatch.IAlarmRef
 }
 
 func newStack(scope constructs.Construct, id string, settings settings) awscdk.Stack {
-	s := &sawhorse{settings: settings, roles: map[string]awsiam.Role{}, functions: map[string]awslambda.Function{}}
+	s := &sawhorse{settings: settings, roles: map[string]awsiam.Role{}, functions: map[string]awslambda.Function{},
+		aliases: map[string]awslambda.Alias{}}
 	props := &awscdk.StackProps{
 		StackName:   jsii.String(settings.StackName),
 		Description: jsii.String("Sawhorse: EKS racks with Karpenter, configured by SSM parameters"),
@@ -58,7 +63,7 @@ func newStack(scope constructs.Construct, id string, settings settings) awscdk.S
 	s.addAlarms()
 	s.addDashboard()
 	s.acceptWildcards()
-	s.output("StateMachineArn", s.machineARN())
+	s.output("StateMachineArn", s.machineAliasARN())
 	s.output("BusName", *s.bus.EventBusName())
 	s.output("TableName", *s.table.TableName())
 	return s.stack

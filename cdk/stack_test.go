@@ -25,9 +25,10 @@ type template struct {
 }
 
 type resource struct {
-	Type           string
-	Properties     map[string]any
-	DeletionPolicy string
+	Type                                string
+	Properties                          map[string]any
+	DependsOn                           []string
+	DeletionPolicy, UpdateReplacePolicy string
 }
 
 // production is the stack without context values, and custom the one with another value for every setting. again uses

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
@@ -66,8 +67,8 @@ func TestAnAsynchronousCallIsTriedAgainAndThenKept(t *testing.T) {
 				got[2] = c.of.kept(function, c.of.resolved(to))
 			}
 			name := function[:len(function)-8]
-			if got != want[name] || p["Qualifier"] != "$LATEST" { // callers name no version
-				t.Errorf("%s: %v, want %v", id, got, want[name])
+			if got != want[name] || !strings.Contains(text(p["Qualifier"]), `{"Ref":"`+name+`Alias`) {
+				t.Errorf("%s of %s: %v, want %v", id, text(p["Qualifier"]), got, want[name])
 			}
 			delete(want, name)
 		}
@@ -149,7 +150,7 @@ func TestUnknownEventsAreAnswered(t *testing.T) {
 			if got := text(rule.Properties["EventPattern"]); got != want {
 				t.Errorf("%s\nwant %s", got, want)
 			}
-			if got := text(rule.Properties["Targets"]); !strings.Contains(got, `"Ref":"Machine`) {
+			if got := text(rule.Properties["Targets"]); !strings.Contains(got, `"Fn::GetAtt":["MachineAlias"`) {
 				t.Errorf("it leads to %s", got)
 			}
 			return
@@ -238,16 +239,49 @@ func TestStateMachine(t *testing.T) {
 		t.Error("no tracing")
 	}
 	substitutions := machine["DefinitionSubstitutions"]
-	for _, name := range []string{"Partition", "TableName", "FunctionPrefix", "DebounceSeconds", "Prefix"} {
+	for _, name := range []string{"Partition", "TableName", "Functions", "Alias", "DebounceSeconds", "Prefix"} {
 		if at(substitutions, name) == nil {
 			t.Errorf("no substitution %s", name)
 		}
 	}
-	if got := text(at(substitutions, "FunctionPrefix")); !strings.HasSuffix(got, `:function:Sawhorse-"]]}`) {
-		t.Errorf("FunctionPrefix: %s", got)
-	}
 	if got := at(custom.one(t, "AWS::StepFunctions::StateMachine").Properties, "DefinitionSubstitutions", "DebounceSeconds"); got != "1" {
 		t.Errorf("debounceSeconds=1: %v", got)
+	}
+}
+
+// An execution goes on with the functions with which it began, and a rollback goes back to them: the definition names a
+// version of each function, which CloudFormation keeps, and the alias, which starts executions, names a version of the
+// state machine, which it keeps too. The alias comes last: after it, nothing of the deployment can fail that passes need.
+func TestADeploymentMovesTheAliasLast(t *testing.T) {
+	for _, of := range []template{production, custom, again} {
+		_, machine := of.named("AWS::StepFunctions::StateMachine", "Machine")
+		versions := of.resolved(at(machine.Properties, "DefinitionSubstitutions", "Functions"))
+		for id, r := range of.all("AWS::Lambda::Version") {
+			function := r.Properties["FunctionName"].(map[string]any)["Ref"].(string)
+			if r.DeletionPolicy != "RetainExceptOnCreate" || !strings.Contains(versions, "': '"+of.arn(function)+":1'") {
+				t.Errorf("%s is kept: %s; the definition has %s", id, r.DeletionPolicy, versions)
+			}
+		}
+		if got := strings.Count(versions, ":function:"); got != len(functions) {
+			t.Errorf("the definition has %d versions: %s", got, versions)
+		}
+		version := of.one(t, "AWS::StepFunctions::StateMachineVersion")
+		if version.UpdateReplacePolicy != "Retain" || at(version.Properties, "StateMachineRevisionId", "Fn::GetAtt", 1) != "StateMachineRevisionId" {
+			t.Errorf("the state machine's version: %s", text(version))
+		}
+		var first []string
+		for id := range of.all("AWS::Lambda::Alias") {
+			first = append(first, id)
+		}
+		alias := of.one(t, "AWS::StepFunctions::StateMachineAlias")
+		for _, id := range first {
+			if !slices.Contains(alias.DependsOn, id) {
+				t.Errorf("the state machine's alias may move before %s", id)
+			}
+		}
+		if len(first) != 3 || alias.Properties["Name"] != ownership.Alias {
+			t.Errorf("aliases of functions %v, and %s", first, text(alias))
+		}
 	}
 }
 

@@ -193,7 +193,7 @@ func TestTheCauseTellsWhereAPassEnded(t *testing.T) {
 // sets it.
 func TestAFailureNamesItsFunction(t *testing.T) {
 	parse(t).each(func(name string, s state) {
-		function := regexp.MustCompile(`"FunctionName": "\$\{FunctionPrefix\}([a-z]+)"`).FindSubmatch(s.Arguments)
+		function := regexp.MustCompile(`"FunctionName": "\{% \$functions\.([a-z]+) %\}"`).FindSubmatch(s.Arguments)
 		for _, c := range s.Catch {
 			if c.Next != "ReportFailure" || function == nil { // RunStep's function is the step's
 				continue
@@ -235,7 +235,7 @@ func TestSubstitutionsAreTheDocumentedOnes(t *testing.T) {
 	for _, match := range regexp.MustCompile(`\$\{(\w+)\}`).FindAllStringSubmatch(Definition, -1) {
 		used[match[1]] = true
 	}
-	want := []string{"DebounceSeconds", "FunctionPrefix", "Partition", "Prefix", "TableName"}
+	want := []string{"Alias", "DebounceSeconds", "Functions", "Partition", "Prefix", "TableName"}
 	if got := slices.Sorted(maps.Keys(used)); !slices.Equal(got, want) {
 		t.Errorf("substitutions %v, want %v", got, want)
 	}
@@ -373,7 +373,7 @@ func TestALeaseIsNotForEver(t *testing.T) {
 // The functions that the state machine calls by name must exist. Those of the steps come from the plan.
 func TestFunctionsExist(t *testing.T) {
 	called := []string{"audit", "validate"} // by the state Validate, which also calls dryrun: the stack makes it of audit
-	for _, match := range regexp.MustCompile(`"\$\{FunctionPrefix\}(\w+)"`).FindAllStringSubmatch(Definition, -1) {
+	for _, match := range regexp.MustCompile(`"\{% \$functions\.(\w+) %\}"`).FindAllStringSubmatch(Definition, -1) {
 		called = append(called, match[1])
 	}
 	for _, function := range called {
@@ -390,7 +390,7 @@ func TestAFullPassIsAudited(t *testing.T) {
 	m := parse(t)
 	var call struct{ FunctionName string }
 	if err := json.Unmarshal(m.States["Validate"].Arguments, &call); err != nil ||
-		call.FunctionName != "{% '${FunctionPrefix}' & ($dryRun ? 'dryrun' : $full ? 'audit' : 'validate') %}" {
+		call.FunctionName != "{% $lookup($functions, $dryRun ? 'dryrun' : $full ? 'audit' : 'validate') %}" {
 		t.Errorf("Validate calls %s (%v)", call.FunctionName, err)
 	}
 	const unserved = "{% ($a := $states.result.Attributes; $exists($a.fullAt) and $number($a.fullAt.N) > " +

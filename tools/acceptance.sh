@@ -339,6 +339,9 @@ machine=$(aws stepfunctions list-state-machines --query "stateMachines[?starts_w
 aws stepfunctions describe-state-machine --state-machine-arn "$machine" --query definition --output text > "$work/definition.json"
 answer "validate-state-machine-definition" "$(aws stepfunctions validate-state-machine-definition --definition "file://$work/definition.json" --query '[result, diagnostics[].message]' --output text 2>&1 | tail -3)"
 answer "executions that did not succeed" "$(aws stepfunctions list-executions --state-machine-arn "$machine" --query 'length(executions[?status!=`SUCCEEDED` && status!=`RUNNING`])' --output json)"
+answer "an execution that the alias started: state machine, version, alias" "$(aws stepfunctions describe-execution --execution-arn \
+  "$(aws stepfunctions list-executions --state-machine-arn "$machine" --query 'executions[0].executionArn' --output text)" \
+  --query '[stateMachineArn, stateMachineVersionArn, stateMachineAliasArn]' --output text)"
 for log in $(aws logs describe-log-groups --log-group-name-prefix "/aws/lambda/$stack-" --query 'logGroups[].logGroupName' --output text); do
   answer "function ${log#/aws/lambda/}" "$(aws logs filter-log-events --log-group-name "$log" --filter-pattern REPORT --query 'events[].message' --output text 2>&1 | python3 -c '
 import re, sys

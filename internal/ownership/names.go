@@ -24,6 +24,10 @@ const (
 // StateMachine returns the name of a stack's state machine.
 func StateMachine(stack string) string { return stack + "-reconcile" }
 
+// Alias is the name of the alias of the state machine, and of the functions that something else than the state machine
+// calls: the version that is in force.
+const Alias = "live"
+
 // Paths returns a rack's paths in Parameter Store. Prefix is "/sawhorse" by default.
 type Paths struct{ Prefix string }
 

@@ -52,6 +52,8 @@ def extract_resource_arn(original, service, method, path, headers, body, query, 
         return asked.get("ResourceARN") or rule or arn
     if service == "eks":
         return _eks(path, region, account) or arn
+    if service == "states" and ":stateMachine:" in arn:  # also of a call that names a version or an alias
+        return ":".join(arn.split(":")[:7])
     return arn
 
 

@@ -32,13 +32,14 @@ import starts
 import tags
 import unsupported
 import updates
+import versions
 
 from ministack.app import main
 
 # Where two modules replace the same function, the later one calls the earlier one.
 MODULES = [alarms, authorization, boundaries, conditions, decisions, role_replicas, ec2_gate, expressions, parameters,
            parameter_filters, parameter_replicas, physical_names, queues, images, updates, access, entry_replicas, callers_rights,
-           tags, oidc, integrations, starts, unsupported, sandbox_api]
+           tags, oidc, integrations, starts, versions, unsupported, sandbox_api]
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--patches"]:

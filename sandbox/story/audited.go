@@ -121,7 +121,7 @@ func tick(s *Script) {
 	functions := lambda.NewFromConfig(s.env.AWS())
 	s.Say("The schedule ticks every minute, and each rack has one tick an hour.")
 	for minute := range 60 {
-		out, err := functions.Invoke(s.ctx, &lambda.InvokeInput{FunctionName: aws.String("Sawhorse-resync"),
+		out, err := functions.Invoke(s.ctx, &lambda.InvokeInput{FunctionName: aws.String("Sawhorse-resync:live"),
 			Payload: fmt.Appendf(nil, `{"detail-type":"Scheduled Resync","time":"2026-01-02T03:%02d:00Z"}`, minute)})
 		switch {
 		case err != nil:

@@ -127,7 +127,7 @@ func ExecutionStopped(s *Script) {
 		notice := object{"detail-type": "Step Functions Execution Status Change", "detail": object{
 			"executionArn": stopped, "status": sfntypes.ExecutionStatusAborted, "input": encoded(object{"detail": object{"rack": "demo"}}),
 		}}
-		s.Type("aws lambda invoke --function-name Sawhorse-resync --payload " + argument(notice) + " /dev/stdout --query StatusCode")
+		s.Type("aws lambda invoke --function-name Sawhorse-resync:live --payload " + argument(notice) + " /dev/stdout --query StatusCode")
 		s.Equal("executions that it starts", s.executions(began), 0)
 		s.Check("the last parameter",
 			"aws ssm get-parameter --name /sawhorse/racks/demo/params/karpenter_node_expiry --query Parameter.Value --output text", "unset")

@@ -10,7 +10,7 @@ import (
 
 // lookAtNodes has the function rollout look at the nodes, as its schedule does every five minutes.
 func lookAtNodes(s *Script) {
-	s.Output("aws lambda invoke --function-name Sawhorse-rollout --payload '{}' /dev/stdout --query StatusCode")
+	s.Output("aws lambda invoke --function-name Sawhorse-rollout:live --payload '{}' /dev/stdout --query StatusCode")
 }
 
 // pool returns what the status has of a pool: nodes, ready, outdated.

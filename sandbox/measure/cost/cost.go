@@ -75,11 +75,11 @@ func Run(ctx context.Context, environment user.Environment, out *heartbeat.Write
 // scenes are in an order in which each leaves the rack as the next one needs it.
 func (r *run) scenes() []scene {
 	audit := func(ctx context.Context) (int, error) {
-		_, err := r.environment.Run(ctx, `aws lambda invoke --function-name Sawhorse-audit --payload '{"rack":"demo"}' /dev/null`)
+		_, err := r.environment.Run(ctx, `aws lambda invoke --function-name Sawhorse-audit:live --payload '{"rack":"demo"}' /dev/null`)
 		return 0, err
 	}
 	look := func(ctx context.Context) (int, error) {
-		_, err := r.environment.Run(ctx, `aws lambda invoke --function-name Sawhorse-rollout --payload '{"rack":"demo"}' /dev/null`)
+		_, err := r.environment.Run(ctx, `aws lambda invoke --function-name Sawhorse-rollout:live --payload '{"rack":"demo"}' /dev/null`)
 		return 0, err
 	}
 	// The first look has something to tell, a minute after the pass: that the nodes have followed it.

@@ -60,7 +60,7 @@ aws scheduler update-schedule --name "$name" --state DISABLED --schedule-express
 // audits.
 func (r *run) tick(ctx context.Context, minute int, racks []string) (int, error) {
 	began := time.Now()
-	line := `aws lambda invoke --function-name Sawhorse-resync --payload '{"time":"2026-01-01T00:%02d:00Z"}' /dev/stderr 2>&1 >/dev/null`
+	line := `aws lambda invoke --function-name Sawhorse-resync:live --payload '{"time":"2026-01-01T00:%02d:00Z"}' /dev/stderr 2>&1 >/dev/null`
 	text, err := r.environment.Run(ctx, fmt.Sprintf(line, minute))
 	if err != nil {
 		return 0, err

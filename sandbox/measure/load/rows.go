@@ -53,7 +53,7 @@ func (r *run) rows(ctx context.Context, n int) ([]string, error) {
 // audit calls the function audit for a rack as resync does.
 func (r *run) audit(ctx context.Context, rack string) error {
 	_, err := r.functions.Invoke(ctx, &lambda.InvokeInput{
-		FunctionName: aws.String("Sawhorse-audit"), InvocationType: lambdatypes.InvocationTypeEvent,
+		FunctionName: aws.String("Sawhorse-audit:live"), InvocationType: lambdatypes.InvocationTypeEvent,
 		Payload: fmt.Appendf(nil, `{"rack":%q}`, rack),
 	})
 	if err != nil {
