@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// Read decodes a stored plan. The result is nil for a plan of another format, in whose place the next pass makes one. A
-// release that changes the format reads the new one first; only the release after it writes it.
+// Read decodes a stored plan. The result is nil for a plan of another format, in whose place the next pass makes one.
 func Read(text []byte) (*Plan, error) {
 	var stored struct {
 		Format int `json:"format"`
@@ -14,7 +13,7 @@ func Read(text []byte) (*Plan, error) {
 	if err := json.Unmarshal(text, &stored); err != nil {
 		return nil, fmt.Errorf("plan: decode: %w", err)
 	}
-	if stored.Format != Format {
+	if stored.Format < Format || stored.Format > readable {
 		return nil, nil
 	}
 	p := &Plan{}

@@ -9,8 +9,11 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// Format is the version of the Plan's JSON. A step refuses a plan of another version; the next pass makes a new one.
-const Format = 2
+// Format is the version of the Plan's JSON that is written, and readable the newest one that is read. A step refuses a plan of
+// another version; the next pass makes a new one. A release that prepares another format raises readable only; the release
+// after it writes the format. So whatever comes back by a rollback reads what the release after it wrote. testdata/formats has
+// a sample of each.
+const Format, readable = 2, 2
 
 // Plan describes what should exist for one rack, section by section, and the steps that get there. It has every
 // document that the steps apply, so that a step only compares and writes. It is plain data that marshals to JSON.

@@ -13,9 +13,11 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// recordsFormat is the version of the data that is kept from pass to pass: records, baselines and checkpoints. Sawhorse does
-// not change a rack whose data a later version wrote, because it would lose data it does not know.
-const recordsFormat = 2
+// recordsFormat is the version of the data that is kept from pass to pass, records, baselines and checkpoints, that is written;
+// recordsReadable is the newest one that is read. Sawhorse does not change a rack whose data a later version wrote, because it
+// would lose data it does not know. A release that prepares another format raises recordsReadable only, so that what a release
+// writes is read by the one before it. testdata has a sample of each.
+const recordsFormat, recordsReadable = 2, 2
 
 // Records returns what Sawhorse recorded about the rack in earlier passes, or the zero Records for a new rack.
 func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) {
@@ -24,9 +26,9 @@ func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) 
 	if err != nil || values == nil {
 		return records, wrap(err, "rack %s: read records", rack)
 	}
-	if format := numberOf(values, "format"); format > recordsFormat {
+	if format := numberOf(values, "format"); format > recordsReadable {
 		return records, fmt.Errorf("rack %s: read records: a later version of Sawhorse wrote them (format %d, this one knows up to %d); "+
-			"deploy that version again", rack, format, recordsFormat)
+			"deploy that version again", rack, format, recordsReadable)
 	}
 	if err := unpack(values, "records", &records); err != nil {
 		return records, fmt.Errorf("rack %s: decode records: %w", rack, err)

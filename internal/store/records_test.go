@@ -1,12 +1,17 @@
 package store
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -80,10 +85,43 @@ func TestRecordsOfOtherVersions(t *testing.T) {
 	if r, err := s.Records(t.Context(), "demo"); err != nil || !r.WasOn {
 		t.Errorf("%+v, %v", r, err)
 	}
-	kept["format"] = number(recordsFormat + 1)
+	kept["format"] = number(recordsReadable + 1)
 	if _, err := s.Records(t.Context(), "demo"); err == nil || !strings.Contains(err.Error(), "rack demo: read records: a later version") ||
 		!strings.Contains(err.Error(), "deploy that version again") {
 		t.Errorf("%v", err)
+	}
+}
+
+// What a release has written, a later one reads whole, until the format has another number. If this fails for the sample of
+// the format that is written, a field was renamed, removed or added: give the format another number, which the release
+// before must read already, or leave the field out where it is empty.
+func TestSamplesOfTheRecords(t *testing.T) {
+	for format := recordsFormat; format <= recordsReadable; format++ {
+		sample, err := os.ReadFile(fmt.Sprintf("testdata/records-%d.json", format))
+		must(t, err)
+		var attributes map[string]string
+		must(t, json.Unmarshal(sample, &attributes))
+		var applied map[string]string
+		must(t, json.Unmarshal([]byte(attributes["applied"]), &applied))
+		values, steps := key("demo", "records"), item{}
+		for step, fingerprint := range applied {
+			steps[step] = text(fingerprint)
+		}
+		for name, value := range attributes {
+			values[name] = text(value)
+		}
+		values["format"], values["applied"] = number(int64(format)), &types.AttributeValueMemberM{Value: steps}
+
+		s, cloud := store()
+		cloud.Table.Items["rack#demo records"] = values
+		records, err := s.Records(t.Context(), "demo")
+		must(t, err)
+		must(t, s.SaveRecords(t.Context(), "demo", records))
+		for name, value := range values {
+			if got := cloud.Table.Items["rack#demo records"][name]; format == recordsFormat && !reflect.DeepEqual(got, value) {
+				t.Errorf("%s of the sample of format %d is written again as %s, not %s", name, format, canonical.JSON(got), canonical.JSON(value))
+			}
+		}
 	}
 }
 
