@@ -116,8 +116,11 @@ func audit(s *Script) (due []string) {
 	return due
 }
 
-// tick calls the function resync for the schedule's ticks of an hour, until that of the rack demo. Each rack has one.
-func tick(s *Script) {
+// tick calls the function resync for the schedule's ticks of an hour, until that of the rack demo.
+func tick(s *Script) { tickOf(s, "demo") }
+
+// tickOf calls the function resync for the schedule's ticks of an hour, until that of a rack. Each rack has one.
+func tickOf(s *Script, rack string) {
 	functions := lambda.NewFromConfig(s.env.AWS())
 	s.Say("The schedule ticks every minute, and each rack has one tick an hour.")
 	for minute := range 60 {
@@ -128,9 +131,9 @@ func tick(s *Script) {
 			s.fail("function resync: %v", err)
 		case out.FunctionError != nil:
 			s.fail("function resync: %s", out.Payload)
-		case strings.Contains(string(out.Payload), "demo"):
+		case strings.Contains(string(out.Payload), `"`+rack+`"`):
 			return
 		}
 	}
-	s.fail("no tick of the hour is that of rack demo")
+	s.fail("no tick of the hour is that of rack %s", rack)
 }

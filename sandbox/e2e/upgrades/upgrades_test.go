@@ -70,11 +70,12 @@ func TestWithdrawn(t *testing.T) {
 func TestNewDefault(t *testing.T) {
 	sandbox := pool.Take(t, stage.Spoils)
 	cached(t, "bin/karpenter-1.15.0")
-	command := exec.Command("../../default.sh", "1.15.1")
+	command := exec.Command("../../release.sh", "1.15.1", "internal/ownership/names.go",
+		`s/KarpenterVersion = ".*"/KarpenterVersion = "1.15.1"/`)
 	command.Stderr = os.Stderr
 	folder, err := command.Output()
 	if err != nil {
-		t.Fatalf("sandbox/default.sh: %v", err)
+		t.Fatalf("sandbox/release.sh: %v", err)
 	}
 	sandbox.Run(story.Enabled)
 	sandbox.Run(func(s *story.Script) { story.NewDefault(s, strings.TrimSpace(string(folder))) })
