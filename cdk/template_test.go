@@ -279,6 +279,12 @@ func TestADeploymentMovesTheAliasLast(t *testing.T) {
 				t.Errorf("the state machine's alias may move before %s", id)
 			}
 		}
+		_, resync := of.named("AWS::Lambda::Function", "Resync")
+		for _, variable := range []string{"SAWHORSE_STATE_MACHINE", "SAWHORSE_AUDIT"} {
+			if calls := of.resolved(at(resync.Properties, "Environment", "Variables", variable)); !strings.HasSuffix(calls, ":"+ownership.Alias) {
+				t.Errorf("resync calls %s, without the alias", calls)
+			}
+		}
 		if len(first) != 3 || alias.Properties["Name"] != ownership.Alias {
 			t.Errorf("aliases of functions %v, and %s", first, text(alias))
 		}

@@ -342,6 +342,8 @@ answer "executions that did not succeed" "$(aws stepfunctions list-executions --
 answer "an execution that the alias started: state machine, version, alias" "$(aws stepfunctions describe-execution --execution-arn \
   "$(aws stepfunctions list-executions --state-machine-arn "$machine" --query 'executions[0].executionArn' --output text)" \
   --query '[stateMachineArn, stateMachineVersionArn, stateMachineAliasArn]' --output text)"
+answer "dimensions of the metric ExecutionsSucceeded" "$(aws cloudwatch list-metrics --namespace AWS/States --metric-name ExecutionsSucceeded \
+  --dimensions "Name=StateMachineArn,Value=$machine" --query 'Metrics[].join(`+`, Dimensions[].Name)' --output text)"
 for log in $(aws logs describe-log-groups --log-group-name-prefix "/aws/lambda/$stack-" --query 'logGroups[].logGroupName' --output text); do
   answer "function ${log#/aws/lambda/}" "$(aws logs filter-log-events --log-group-name "$log" --filter-pattern REPORT --query 'events[].message' --output text 2>&1 | python3 -c '
 import re, sys

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Deletes the versions of the functions and of the state machine that neither the release in force nor the newest ones
-# name: tools/prune.sh NUMBER, of releases to keep besides the one in force.
+# name: tools/prune.sh NUMBER, of releases to keep besides the one in force. A pass that still runs with a deleted version fails.
 set -euo pipefail
 export AWS_PAGER=""
 stack=${SAWHORSE_STACK:-Sawhorse} keep=${1:?usage: tools/prune.sh NUMBER}
