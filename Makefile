@@ -206,6 +206,12 @@ verify: prerequisites
 	go test -C tools/karpenter . -run DefaultIsTheModules -update
 	@$(CHANGED) | diff $(CACHE)/verify - || { echo "make verify: these files were not up to date; they are now" >&2; exit 1; }
 
+## released: at a release, record what the next one must not lose: hashes of the pools, actions of the permissions boundaries
+.PHONY: released
+released: prerequisites
+	go test ./cdk -run BoundariesLoseNothing -release
+	go test ./internal/plan/nodes -run AnUpgradeOfSawhorseReplacesNoNode -release
+
 # A check whose sources cannot all be reached says which, and exits with 3 if it has found nothing in the others. make fails
 # then, and with UNREACHED=pass it goes on (.ci/run).
 GO_ON := $(if $(filter pass,$(UNREACHED)),|| [ $$? -eq 3 ])

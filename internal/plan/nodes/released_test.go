@@ -15,7 +15,7 @@ var newRelease = flag.Bool("release", false, "record the hashes of the pools of 
 
 // Karpenter replaces the nodes of a pool whose hash changes. The pools of the golden plans have the hashes that they had in the
 // last release, so that an upgrade of Sawhorse alone replaces no node. A release that has to change one records it with
-// -release, and says in its notes which nodes it replaces.
+// make released, and says in its notes which nodes it replaces.
 func TestAnUpgradeOfSawhorseReplacesNoNode(t *testing.T) {
 	const file = "testdata/released.json"
 	files, err := filepath.Glob("../testdata/*.json")
