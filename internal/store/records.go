@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -19,6 +20,9 @@ import (
 // writes is read by the one before it. testdata has a sample of each.
 const recordsFormat, recordsReadable = 2, 2
 
+// ErrLaterVersion is the reason for which records are not read.
+var ErrLaterVersion = errors.New("a later version of Sawhorse wrote them")
+
 // Records returns what Sawhorse recorded about the rack in earlier passes, or the zero Records for a new rack.
 func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) {
 	var records plan.Records
@@ -27,8 +31,8 @@ func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) 
 		return records, wrap(err, "rack %s: read records", rack)
 	}
 	if format := numberOf(values, "format"); format > recordsReadable {
-		return records, fmt.Errorf("rack %s: read records: a later version of Sawhorse wrote them (format %d, this one knows up to %d); "+
-			"deploy that version again", rack, format, recordsReadable)
+		return records, fmt.Errorf("rack %s: read records: %w (format %d, this one knows up to %d); deploy that version again",
+			rack, ErrLaterVersion, format, recordsReadable)
 	}
 	if err := unpack(values, "records", &records); err != nil {
 		return records, fmt.Errorf("rack %s: decode records: %w", rack, err)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -80,19 +81,21 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 	return Answer{}, r.report(ctx, event, run, reported)
 }
 
-// report writes the outputs and the status of a rack, and sends the event.
+// report writes the outputs and the status of a rack, and sends the event. If a later version of Sawhorse wrote the records,
+// the pass has failed for that, and only the status says so.
 func (r *Report) report(ctx context.Context, event Event, run store.Run, reported store.Reported) error {
-	outputs, err := r.Store.Outputs(ctx, event.Rack)
-	if err != nil {
-		return err
-	}
-	err = r.writing(ctx, event.Rack, func(w *resource.Writer) error { return r.Outputs.WriteOutputs(ctx, w, event.Rack, outputs) })
-	if err != nil {
-		return err
-	}
 	records, err := r.Store.Records(ctx, event.Rack)
-	if err != nil {
+	if later := errors.Is(err, store.ErrLaterVersion); err != nil && !later {
 		return err
+	} else if !later {
+		outputs, err := r.Store.Outputs(ctx, event.Rack)
+		if err != nil {
+			return err
+		}
+		err = r.writing(ctx, event.Rack, func(w *resource.Writer) error { return r.Outputs.WriteOutputs(ctx, w, event.Rack, outputs) })
+		if err != nil {
+			return err
+		}
 	}
 	if missed(event, nodePoolsStep) && !changed(run, nodePoolsStep) {
 		run.Effects = nil // nothing was done to the pools

@@ -407,6 +407,23 @@ func TestARepeatedFailureIsWrittenAgain(t *testing.T) {
 	}
 }
 
+// After a rollback, the records may be those of a later version. Nothing is changed, and the status says why.
+func TestRecordsOfALaterVersionAreReported(t *testing.T) {
+	s := begin(t, store.Run{})
+	s.cloud.Table.Items["rack#demo records"] = awsfake.Item{"pk": &types.AttributeValueMemberS{Value: "rack#demo"},
+		"sk": &types.AttributeValueMemberS{Value: "records"}, "format": &types.AttributeValueMemberN{Value: "99"}}
+	e := event("Failed")
+	_, err := s.store.Records(t.Context(), "demo")
+	e.Error, e.Cause, e.Step = "errorString", err.Error(), "validate"
+	s.run(e)
+	if status := s.cloud.SSM.Values["/sawhorse/racks/demo/status"]; !strings.Contains(status, "a later version of Sawhorse wrote them") {
+		t.Errorf("status %s", status)
+	}
+	if _, written := s.cloud.SSM.Values["/sawhorse/racks/demo/outputs"]; written || len(s.cloud.Table.Items["rack#demo records"]) != 3 {
+		t.Errorf("it has written %v, %v", s.cloud.SSM.Values, s.cloud.Table.Items["rack#demo records"])
+	}
+}
+
 func TestWithoutTheLeaseNothingIsReported(t *testing.T) {
 	s := begin(t, store.Run{})
 	s.cloud.Table.Items["rack#demo lease"]["owner"] = &types.AttributeValueMemberS{Value: "another pass"}
