@@ -128,7 +128,7 @@ const createSpotRole = "aws iam create-service-linked-role --aws-service-name sp
 func organization(o *Observed, found *findings) {
 	if len(o.Denied) > 0 {
 		found.add(Fails, "policies of the organization deny "+strings.Join(o.Denied, ", "),
-			"Ask who keeps the organization's service control policies to exempt the rack's roles below the path "+ownership.IAMPath+
-				", or to allow these actions in this region.")
+			"Ask who keeps the organization's service control policies to exempt the rack's roles, "+
+				ownership.ControllerRole(o.Rack)+"*, or to allow these actions in this region.")
 	}
 }

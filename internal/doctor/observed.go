@@ -57,6 +57,8 @@ type Observed struct {
 	Rules      int
 	RuleExists bool
 	SpotRole   bool
+	// ControllerRole is the ARN of the controller's role, or empty if it does not exist yet.
+	ControllerRole string
 	// Bounded are the KeyActions that the permissions boundary of the controller's role does not allow.
 	Bounded []string
 	// Denied are the actions that the organization's policies deny.

@@ -150,7 +150,8 @@ func (r *reader) controllerRole(ctx context.Context) (string, error) {
 	if role == nil {
 		return "", err
 	}
-	return aws.ToString(role.Arn), nil
+	r.o.ControllerRole = aws.ToString(role.Arn)
+	return r.o.ControllerRole, nil
 }
 
 // simulate returns the actions for whose simulated result so is true.
