@@ -61,6 +61,8 @@ type Observed struct {
 	ControllerRole string
 	// Bounded are the KeyActions that the permissions boundary of the controller's role does not allow.
 	Bounded []string
+	// Limited are the actions of Karpenter's that the permissions boundary of the controller's role does not allow.
+	Limited []string
 	// Denied are the actions that the organization's policies deny.
 	Denied []string
 
