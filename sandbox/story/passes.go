@@ -2,6 +2,7 @@ package story
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"path"
@@ -315,7 +316,7 @@ func leaseOf(rack string) map[string]types.AttributeValue {
 
 // table returns the name of the stack's table.
 func (s *Script) table() string {
-	return s.Output("aws dynamodb list-tables --query 'TableNames[0]' --output text")
+	return s.Output("echo " + table)
 }
 
 // lease reads a rack's lease.
@@ -325,11 +326,15 @@ func (s *Script) lease(rack string) (lease, error) {
 	if err != nil {
 		return lease{}, fmt.Errorf("tables: list: %w", err)
 	}
-	if n := len(tables.TableNames); n != 1 {
-		return lease{}, fmt.Errorf("tables: wanted one, found %d", n)
+	if len(tables.TableNames) == 0 {
+		return lease{}, errors.New("tables: found none")
+	}
+	name := tables.TableNames[0]
+	if len(tables.TableNames) > 1 { // asking CloudFormation takes longer
+		name = s.table()
 	}
 	item, err := db.GetItem(s.ctx, &dynamodb.GetItemInput{
-		TableName: &tables.TableNames[0], ConsistentRead: aws.Bool(true), Key: leaseOf(rack),
+		TableName: &name, ConsistentRead: aws.Bool(true), Key: leaseOf(rack),
 	})
 	if err != nil {
 		return lease{}, fmt.Errorf("lease of rack %s: %w", rack, err)
