@@ -5,7 +5,7 @@ import "time"
 // Restored deploys the stack with a table that was restored from point-in-time recovery, as docs/operate.md describes: what
 // was written after that moment is not in it, neither in its records nor in what it says of the parameter change.
 func Restored(s *Script) {
-	const restored = "Sawhorse-restored"
+	const restored = "sawhorse-restored"
 	var former string
 	s.Chapter("A table of the past", func() {
 		stack(s, "deploy --require-approval never -c removal=retain")
