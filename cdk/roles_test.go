@@ -74,8 +74,9 @@ func referred(arn any) string {
 }
 
 // A rule starts executions with a role of its own, through the alias: Step Functions authorizes that on the ARN of the state
-// machine itself (https://docs.aws.amazon.com/step-functions/latest/dg/auth-version-alias.html). It calls a function with the
-// permission that the policy of the function's alias gives to just this rule. What it cannot deliver it sends with the permission of the queue's policy.
+// machine itself (https://docs.aws.amazon.com/step-functions/latest/dg/auth-version-alias.html). It calls a function with
+// the permission that the policy of the function's alias gives to just this rule. What it cannot deliver it sends with the
+// permission of the queue's policy.
 // https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html
 func TestRulesMayReachTheirTargets(t *testing.T) {
 	for _, of := range []template{production, custom} {
@@ -128,8 +129,8 @@ func TestRulesMayReachTheirTargets(t *testing.T) {
 	}
 }
 
-// A schedule calls the alias of its function, and sends what it cannot deliver to the queue, with its role. The trust is in the default group of schedules: others of the account that are in it cannot name the role
-// without iam:PassRole.
+// A schedule calls the alias of its function, and sends what it cannot deliver to the queue, with its role. The trust is in
+// the default group of schedules: others of the account that are in it cannot name the role without iam:PassRole.
 // https://docs.aws.amazon.com/scheduler/latest/UserGuide/cross-service-confused-deputy-prevention.html
 func TestSchedulesMayReachTheirTargets(t *testing.T) {
 	for _, of := range []template{production, custom} {

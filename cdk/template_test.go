@@ -266,7 +266,8 @@ func TestADeploymentMovesTheAliasLast(t *testing.T) {
 			t.Errorf("the definition has %d versions: %s", got, versions)
 		}
 		version := of.one(t, "AWS::StepFunctions::StateMachineVersion")
-		if version.UpdateReplacePolicy != "Retain" || at(version.Properties, "StateMachineRevisionId", "Fn::GetAtt", 1) != "StateMachineRevisionId" {
+		revision := at(version.Properties, "StateMachineRevisionId", "Fn::GetAtt", 1)
+		if version.UpdateReplacePolicy != "Retain" || revision != "StateMachineRevisionId" {
 			t.Errorf("the state machine's version: %s", text(version))
 		}
 		var first []string
