@@ -30,7 +30,7 @@ var rights = map[string][]Right{
 		right("karpenter.sh", "nodeclaims", "list", "patch", "delete"),
 		// the taint of nodes whose pool is removed, and nodes of terminated instances
 		right("", "nodes", "list", "patch", "delete"),
-		right("", "pods", "list"),                     // which of those that were drained have no node
+		right("", "pods", "list"), // which of those that were drained have no node
 	},
 	// Neither right can be limited to names: Cluster Autoscaler is found by its image, in any namespace and under any
 	// name, and a parameter names the system Deployments.
