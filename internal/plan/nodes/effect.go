@@ -45,7 +45,10 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 		case !existed && !retiring:
 			effect.Change = events.PoolCreated
 		case !exists:
-			effect.Change, effect.Replaces, effect.Pods = leaves(name, after, facts), true, live.Pods
+			effect.Change, effect.Replaces, effect.Pods = events.PoolRemoved, true, live.Pods
+			if retires(effect, after, facts) {
+				effect.Change = events.PoolRetired
+			}
 		case old.text == new.text && len(moved) == 0:
 			continue
 		default:
@@ -68,14 +71,11 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 	return effects
 }
 
-// leaves returns what becomes of a pool that a plan does not have any more: it is retired while Karpenter is on, unless it has no
-// nodes, or a request forces its removal.
-func leaves(name string, after plan.Plan, facts plan.Facts) events.PoolChange {
-	live, there := facts.Pools[name]
-	if after.Goal != plan.GoalKarpenter || facts.Force.Retires(name) || there && live.Nodes == 0 {
-		return events.PoolRemoved
-	}
-	return events.PoolRetired
+// retires reports whether a pool that the plan does not have any more is retired. Without nodes, by force, and where Karpenter goes
+// too, it is deleted.
+func retires(effect plan.Effect, after plan.Plan, facts plan.Facts) bool {
+	populated := effect.Nodes == nil || *effect.Nodes > 0
+	return after.Goal == plan.GoalKarpenter && populated && !facts.Force.Retires(effect.Pool)
 }
 
 // manifests holds the NodePool and EC2NodeClass of one name, and their text.
