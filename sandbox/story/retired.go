@@ -11,7 +11,7 @@ import (
 func Retired(s *Script) {
 	const (
 		pools   = "additional_karpenter_nodepools_config"
-		entry   = `[{"name":"batch","weight":10,"disruption_budget_nodes":"10%","consolidate_after":"1h"}]`
+		entry   = `[{"name":"batch","weight":10,"disruption_budget_nodes":"10%","consolidate_after":"1h","cpu_limit":1000,"memory_limit_gb":4000}]`
 		label   = "-l karpenter.sh/nodepool=batch "
 		limit   = "kubectl get nodepool batch -o jsonpath='{.spec.limits.cpu} {.spec.template.spec.taints[*].key}'"
 		tainted = "kubectl get nodes " + label + "-o jsonpath='{.items[*].spec.taints[?(@.key==\"sawhorse.dev/retiring\")].key}' | wc -w"
@@ -21,7 +21,8 @@ func Retired(s *Script) {
 	stuck := app{name: "stuck", replicas: 1, cpu: `"2"`, spec: "nodeSelector: {convox.io/nodepool: batch}"}
 
 	s.Chapter("A pool of twenty nodes and three PodDisruptionBudgets", func() {
-		s.Reconciled(s.Change(map[string]string{"karpenter_consolidate_after": "1h", pools: entry}))
+		s.Reconciled(s.Change(map[string]string{"karpenter_consolidate_after": "1h", "karpenter_cpu_limit": "1000",
+			"karpenter_memory_limit_gb": "4000", pools: entry}))
 		for _, a := range m.apps {
 			a.start(s)
 			s.Type("kubectl -n shop create pdb " + a.name + " --selector app=" + a.name + " --max-unavailable 1")
@@ -51,7 +52,7 @@ func Retired(s *Script) {
 	s.Chapter("Put back half way", func() {
 		s.Reconciled(s.Put(pools, entry))
 		s.Says("pool batch is changed: its ", " nodes stay")
-		s.Check("its limit and its taint", limit, "100 ")
+		s.Check("its limit and its taint", limit, "1k ")
 		s.Check("nodes with the taint", tainted, "0")
 		s.Await("drifted nodes", func() string { return driftedOf(s, "batch") }, "", time.Minute)
 		left := m.nodes()
@@ -101,7 +102,7 @@ func Retired(s *Script) {
 		stuck.end(s)
 	})
 
-	s.Reconciled(s.Change(nil, "karpenter_consolidate_after", pools))
+	s.Reconciled(s.Change(nil, "karpenter_consolidate_after", "karpenter_cpu_limit", "karpenter_memory_limit_gb", pools))
 	s.Type("kubectl delete nodeclaims --all --timeout=3m")
 	s.Until("nodes of NodePools", nodes, "", 3*time.Minute)
 	s.Check("pools", poolsReady, "build=True workload=True")
