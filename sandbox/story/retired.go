@@ -52,7 +52,7 @@ func Retired(s *Script) {
 	s.Chapter("Put back half way", func() {
 		s.Reconciled(s.Put(pools, entry))
 		s.Says("pool batch is changed: its ", " nodes stay")
-		s.Check("its limit and its taint", limit, "1k ")
+		s.Check("its limit and its taint", limit, "1000")
 		s.Check("nodes with the taint", tainted, "0")
 		s.Await("drifted nodes", func() string { return driftedOf(s, "batch") }, "", time.Minute)
 		left := m.nodes()
