@@ -278,7 +278,7 @@ func argument(t *testing.T, cloud *awsfake.Cloud, of reflect.Type) reflect.Value
 	case of.Kind() == reflect.Int64:
 		value.SetInt(1)
 	case of == reflect.TypeFor[events.Force]():
-		return reflect.ValueOf(events.Force(events.ForceWords))
+		return reflect.ValueOf(events.Force{events.ForceRoom, events.ForceRetire + "a-b"})
 	case of == reflect.TypeFor[map[string]string]():
 		return reflect.ValueOf(map[string]string{"a": "1"})
 	case of.Kind() == reflect.Map:

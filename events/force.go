@@ -1,6 +1,9 @@
 package events
 
-import "slices"
+import (
+	"regexp"
+	"slices"
+)
 
 // The words with which a request or a change overrides one guard each. What a guard refuses names its word.
 const (
@@ -14,13 +17,30 @@ const (
 	ForceVersion = "version"
 	// ForceNewDefaults replaces nodes because another release of Sawhorse would make their pools otherwise.
 	ForceNewDefaults = "new-defaults"
+	// ForceRetire, followed by the name of a pool, deletes a retiring pool with its nodes at once.
+	ForceRetire = "retire:"
 )
 
-// ForceWords are all of them.
-var ForceWords = []string{ForceRoom, ForceForeignPools, ForceInstances, ForceVersion, ForceNewDefaults}
+// ForceWords are all of them, as messages name them.
+var ForceWords = []string{ForceRoom, ForceForeignPools, ForceInstances, ForceVersion, ForceNewDefaults, ForceRetire + "{pool}"}
+
+// ForcePattern matches the words, and MostForce is how many a request may have: the state machine writes each to an attribute of
+// its own.
+const (
+	ForcePattern = "^(room|foreign-pools|instances|version|new-defaults|retire:[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)$"
+	MostForce    = 20
+)
+
+var forcePattern = regexp.MustCompile(ForcePattern)
+
+// IsForce reports whether a text is one of the words.
+func IsForce(word string) bool { return forcePattern.MatchString(word) }
 
 // Force has the words of a request.
 type Force []string
 
 // Has reports whether the request overrides a guard.
 func (f Force) Has(word string) bool { return slices.Contains(f, word) }
+
+// Retires reports whether the request deletes a retiring pool at once.
+func (f Force) Retires(pool string) bool { return f.Has(ForceRetire + pool) }

@@ -10,8 +10,8 @@ type PoolEffect struct {
 	// Pool is the NodePool's name.
 	Pool   string     `json:"pool"`
 	Change PoolChange `json:"change"`
-	// Replaces means that Karpenter replaces nodes of the pool or, if the pool is removed, drains all of them. It is
-	// false if the cluster is gone, because Karpenter is gone with it.
+	// Replaces means that Karpenter replaces nodes of the pool or, if the pool is removed or retired, drains all of them. It
+	// is false if the cluster is gone, because Karpenter is gone with it.
 	Replaces bool `json:"replaces,omitempty"`
 	// MayReplace means that Karpenter may replace further nodes, depending on facts that were not observed.
 	MayReplace bool `json:"mayReplace,omitempty"`
@@ -22,6 +22,9 @@ type PoolEffect struct {
 	Nodes *int `json:"nodes,omitempty"`
 	// Replaced is how many of them Karpenter certainly replaces. It is absent if the NodeClaims were not observed.
 	Replaced *int `json:"replaced,omitempty"`
+	// Pods is the number of pods on the nodes of a retired pool, without those of DaemonSets. It is absent if they were not
+	// counted.
+	Pods *int `json:"pods,omitempty"`
 }
 
 // PoolChange says what is done to a pool.
@@ -32,6 +35,8 @@ const (
 	PoolCreated PoolChange = "created"
 	PoolChanged PoolChange = "changed"
 	PoolRemoved PoolChange = "removed"
+	// PoolRetired means that no parameter names the pool any more. It is removed with its last node.
+	PoolRetired PoolChange = "retired"
 )
 
 // String describes the effect in a sentence.
@@ -46,6 +51,9 @@ func (e PoolEffect) String() string {
 	switch {
 	case e.Change != PoolCreated && e.Nodes != nil && *e.Nodes == 0:
 		return fmt.Sprintf("pool %s is %s: it has no nodes", e.Pool, e.Change)
+	case e.Change == PoolRetired:
+		return fmt.Sprintf("pool %s is retired: it launches no more nodes, Karpenter empties %s%s, as its disruption budget allows, and it goes "+
+			"with the last one", e.Pool, count, e.running())
 	case e.Change == PoolRemoved && !e.Replaces:
 		return fmt.Sprintf("pool %s went with its cluster: Sawhorse ends through EC2 what is left of its nodes", e.Pool)
 	case e.Change == PoolRemoved:
@@ -60,6 +68,17 @@ func (e PoolEffect) String() string {
 	default:
 		return fmt.Sprintf("pool %s is created", e.Pool)
 	}
+}
+
+// running says how many pods run on the nodes of a retired pool.
+func (e PoolEffect) running() string {
+	switch {
+	case e.Pods == nil:
+		return ""
+	case *e.Pods == 1:
+		return " (1 pod)"
+	}
+	return fmt.Sprintf(" (%d pods)", *e.Pods)
 }
 
 // replaces says what Karpenter does with the pool's nodes. count is the text for their number.

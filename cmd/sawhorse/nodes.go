@@ -75,12 +75,12 @@ func bars(out io.Writer) func(store.Status) {
 	}
 }
 
-// bar draws how many of a pool's nodes are not outdated.
+// bar draws how many of a pool's nodes are neither outdated nor retiring.
 func bar(p store.Pool) string {
 	const width = 20
 	full := width
 	if p.Nodes > 0 {
-		full = width * (p.Nodes - p.Outdated) / p.Nodes
+		full = width * (p.Nodes - p.Outdated - p.Retiring) / p.Nodes
 	}
 	return strings.Repeat("█", full) + strings.Repeat("░", width-full)
 }
@@ -109,6 +109,9 @@ func about(p store.Pool) string {
 	if p.Outdated > 0 {
 		text += fmt.Sprintf(", %d outdated", p.Outdated)
 	}
+	if p.Retiring > 0 {
+		text += fmt.Sprintf(", %d retiring", p.Retiring)
+	}
 	if !p.Ready {
 		text += ", not Ready"
 	}
@@ -117,6 +120,9 @@ func about(p store.Pool) string {
 	}
 	if p.Reason != "" {
 		text += ": " + p.Reason
+	}
+	if p.Held != "" {
+		text += ", held: " + p.Held
 	}
 	return text
 }

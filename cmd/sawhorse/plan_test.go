@@ -68,7 +68,8 @@ func TestPlanIsWhatDiffers(t *testing.T) {
 			goal: "karpenter", steps: []string{"nodepools"},
 			pools: []string{"pool workload is changed: Karpenter replaces its 12 nodes (NodeClassDrift), as its disruption budget allows"}},
 		{what: "pools come and go", goal: "karpenter", steps: []string{"nodepools"},
-			pools: []string{"pool b is removed: Karpenter drains and ends its nodes", "pool c is created"},
+			pools: []string{"pool b is retired: it launches no more nodes, Karpenter empties its nodes, as its disruption budget allows, and it " +
+				"goes with the last one", "pool c is created"},
 			input: onWith(`"additional_karpenter_nodepools_config":"[{\"name\":\"a\"},{\"name\":\"c\"}]"`,
 				`"previous":{"karpenter_auth_mode":"true","karpenter_enabled":"true",`+
 					`"additional_karpenter_nodepools_config":"[{\"name\":\"a\"},{\"name\":\"b\"}]"}`)},

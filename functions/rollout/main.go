@@ -23,7 +23,7 @@ func main() {
 		bus := report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus, Metrics: writer}
 		r := &rollout.Rollout{
 			Store: env.Store, Outputs: store.Published{SSM: ssm.NewFromConfig(env.AWS), Paths: env.Paths},
-			Dial: cluster.Dial(env), Send: bus.Send, Metrics: writer, Log: env.Log, Now: env.Now,
+			Dial: cluster.Dial(env), Send: bus.Send, Request: bus.Request, Metrics: writer, Log: env.Log, Now: env.Now,
 		}
 		return r.Run, nil
 	})

@@ -130,7 +130,13 @@ func (c *Client) Unfinalize(ctx context.Context, kind Kind, object *unstructured
 // name in the error.
 func (c *Client) merge(ctx context.Context, kind Kind, object *unstructured.Unstructured, what string,
 	metadata map[string]any) (bool, error) {
-	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	return c.mergeFields(ctx, kind, object, what, map[string]any{"metadata": metadata})
+}
+
+// mergeFields is merge for any fields of an object.
+func (c *Client) mergeFields(ctx context.Context, kind Kind, object *unstructured.Unstructured, what string,
+	fields map[string]any) (bool, error) {
+	patch, err := json.Marshal(fields)
 	if err == nil {
 		_, err = c.in(kind, object.GetNamespace()).Patch(ctx, object.GetName(), types.MergePatchType, patch,
 			metav1.PatchOptions{FieldManager: ownership.FieldManager})
@@ -139,6 +145,15 @@ func (c *Client) merge(ctx context.Context, kind Kind, object *unstructured.Unst
 		return false, fmt.Errorf("%s: %s: %w", Subject(object), what, err)
 	}
 	return err == nil, nil
+}
+
+// Taint gives a node that was read these taints, and no others. If the node changed since it was read, IsConflict is true for the
+// error. It ignores a node that no longer exists.
+func (c *Client) Taint(ctx context.Context, node *unstructured.Unstructured, taints []any) error {
+	_, err := c.mergeFields(ctx, Node, node, "taint", map[string]any{
+		"metadata": map[string]any{"resourceVersion": node.GetResourceVersion()}, "spec": map[string]any{"taints": taints},
+	})
+	return err
 }
 
 // Ours lists the objects of a kind that carry the rack's label, including those being deleted.

@@ -176,6 +176,10 @@ const (
 // tolerates no other.
 const TaintSystem = "CriticalAddonsOnly"
 
+// Retiring is the key of the taint that keeps new pods away from the nodes of a pool that is being removed, and the label of its
+// NodePool.
+const Retiring = "sawhorse.dev/retiring"
+
 // Annotations on Deployments that Sawhorse changed but did not make. They are removed when the change is undone.
 const (
 	// AnnotationAutoscaler is on the Cluster Autoscaler Deployment. Its value is the rack.

@@ -21,14 +21,16 @@ var rights = map[string][]Right{
 	"validate": {
 		right("karpenter.sh", "nodepools", "list"),  // what runs in them, for the warnings about limits
 		right("karpenter.sh", "nodeclaims", "list"), // which nodes a change replaces
+		right("", "pods", "list"),                   // how many run in a pool that is removed
 	},
 	"nodepools": {
 		right("karpenter.sh", "nodepools", "get", "list", "create", "patch", "delete"),
 		right("karpenter.k8s.aws", "ec2nodeclasses", "get", "list", "create", "patch", "delete"),
 		// drain windows, and claims that Karpenter does not terminate in time
 		right("karpenter.sh", "nodeclaims", "list", "patch", "delete"),
-		right("", "nodes", "list", "patch", "delete"), // nodes of terminated instances
-		right("", "pods", "list"),                     // which of those that were drained have no node
+		// the taint of nodes whose pool is removed, and nodes of terminated instances
+		right("", "nodes", "list", "patch", "delete"),
+		right("", "pods", "list"), // which of those that were drained have no node
 	},
 	// Neither right can be limited to names: Cluster Autoscaler is found by its image, in any namespace and under any
 	// name, and a parameter names the system Deployments.
@@ -47,6 +49,7 @@ var rights = map[string][]Right{
 		right("karpenter.sh", "nodepools", "list"),
 		right("karpenter.sh", "nodeclaims", "list"),
 		right("karpenter.k8s.aws", "ec2nodeclasses", "list"),
+		right("", "events", "list"), // what Karpenter says of a node that stays
 	},
 	// Everything that a step reads, and every object that a step applies. Those of Karpenter's chart are listed too: one that
 	// the plan does not have any more is deleted. Not Secrets.

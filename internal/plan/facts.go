@@ -138,6 +138,8 @@ type PoolFacts struct {
 	Nodes  int    `json:"nodes"`
 	CPU    string `json:"cpu,omitempty"`
 	Memory string `json:"memory,omitempty"`
+	// Pods is the number of pods on its nodes without those of DaemonSets, or nil if they were not counted.
+	Pods *int `json:"pods,omitempty"`
 }
 
 // Records holds what Sawhorse recorded about the rack in earlier passes.

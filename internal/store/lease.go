@@ -66,8 +66,9 @@ func leaseOf(values item) Lease {
 		HeldAt:    numberOf(values, "heldAt"),
 		Held:      stringOf(values, "held"),
 	}
-	for _, word := range events.ForceWords {
-		if at := numberOf(values, forceAttribute(word)); at > served {
+	for name := range values {
+		word, is := forceWord(name)
+		if at := numberOf(values, name); is && at > served {
 			if lease.Force == nil {
 				lease.Force = map[string]int64{}
 			}
@@ -85,8 +86,21 @@ func leaseOf(values item) Lease {
 	return lease
 }
 
-// forceAttribute is the attribute for a word of a request's force. DynamoDB's expressions take no dashes.
-func forceAttribute(word string) string { return "force" + strings.ReplaceAll(word, "-", "") + "At" }
+// forceAttribute is the attribute for a word of a request's force. DynamoDB's expressions take neither dashes nor colons, and no
+// word has an underscore.
+func forceAttribute(word string) string {
+	return "force" + strings.NewReplacer("-", "_", ":", "_").Replace(word) + "At"
+}
+
+// forceWord returns the word that an attribute is for.
+func forceWord(attribute string) (word string, is bool) {
+	word = strings.TrimSuffix(strings.TrimPrefix(attribute, "force"), "At")
+	if pool, retires := strings.CutPrefix(word, "retire_"); retires {
+		word = events.ForceRetire + pool
+	}
+	word = strings.ReplaceAll(word, "_", "-")
+	return word, forceAttribute(word) == attribute && events.IsForce(word)
+}
 
 // Force adds the words of a change to the lease, as if the last request had them.
 func (s *Store) Force(ctx context.Context, rack string, words events.Force, requested int64) error {

@@ -33,8 +33,9 @@ func TestRenew(t *testing.T) {
 		{"full is waiting", map[string]int64{"requested": 7, "served": 5, "fullAt": 6}, Lease{Requested: 7, Served: 5, Full: true}},
 		{"full was served", map[string]int64{"requested": 7, "served": 6, "fullAt": 6}, Lease{Requested: 7, Served: 6}},
 		{"force is waiting",
-			map[string]int64{"requested": 7, "served": 5, "forceroomAt": 7, "forcenewdefaultsAt": 6, "forceversionAt": 5, "fullAt": 5},
-			Lease{Requested: 7, Served: 5, Force: map[string]int64{"room": 7, "new-defaults": 6}}},
+			map[string]int64{"requested": 7, "served": 5, "forceroomAt": 7, "forcenew_defaultsAt": 6, "forceversionAt": 5, "fullAt": 5,
+				"forceretire_gpu_aAt": 7, "forceretire_AAt": 7, "forceretire_At": 7},
+			Lease{Requested: 7, Served: 5, Force: map[string]int64{"room": 7, "new-defaults": 6, "retire:gpu-a": 7}}},
 	} {
 		s, cloud := store()
 		lease(cloud, c.numbers, "me")

@@ -16,10 +16,15 @@ type Pool struct {
 	Nodes int `json:"nodes"`
 	// Ready is true if the NodePool and its EC2NodeClass are Ready.
 	Ready bool `json:"ready"`
-	// Outdated is how many of the Nodes Karpenter is to replace or to end: those that are drifted or carry an older hash,
-	// and all those of a pool that was removed.
+	// Outdated is how many of the Nodes Karpenter is to replace: those that are drifted or carry an older hash.
 	Outdated int `json:"outdated"`
-	// Since is the time (RFC 3339) since which the pool is not Ready, or has outdated nodes or ones that do not register.
+	// Retiring is how many of the Nodes Karpenter is to end because no parameter names the pool any more: all of them. They do
+	// not count as outdated.
+	Retiring int `json:"retiring,omitempty"`
+	// Held says in Karpenter's words why the oldest outdated or retiring node is still there, if Karpenter has said so.
+	Held string `json:"held,omitempty"`
+	// Since is the time (RFC 3339) since which the pool is not Ready, or has outdated or retiring nodes or ones that do not
+	// register.
 	Since string `json:"since,omitempty"`
 	// Unregistered is how many of the Nodes were launched and do not register.
 	Unregistered int `json:"unregistered,omitempty"`
@@ -28,7 +33,7 @@ type Pool struct {
 }
 
 // quiet reports whether there is nothing to tell of a pool but the number of its nodes.
-func (p Pool) quiet() bool { return p.Ready && p.Outdated == 0 && p.Reason == "" }
+func (p Pool) quiet() bool { return p.Ready && p.Outdated+p.Retiring == 0 && p.Reason == "" }
 
 // Pools are the pools of a rack.
 type Pools []Pool
@@ -46,7 +51,7 @@ func (p Pools) AllReady() Pools {
 		if one.Ready = true; one.Unregistered > 0 {
 			continue
 		}
-		if one.Reason = ""; one.Outdated == 0 {
+		if one.Reason = ""; one.Outdated+one.Retiring == 0 {
 			one.Since = ""
 		}
 	}
@@ -62,7 +67,7 @@ func (p Pools) Outdated() (n int) {
 }
 
 // inOrder returns the pools with something to tell first: the degraded ones, then those that are not Ready, then those
-// with outdated nodes.
+// with outdated or retiring nodes.
 func (p Pools) inOrder() Pools {
 	rank := func(one Pool) int {
 		switch {
@@ -70,7 +75,7 @@ func (p Pools) inOrder() Pools {
 			return 0
 		case !one.Ready:
 			return 1
-		case one.Outdated > 0:
+		case one.Outdated+one.Retiring > 0:
 			return 2
 		}
 		return 3

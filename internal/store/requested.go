@@ -232,9 +232,13 @@ func (p *parsing) force(value any) {
 		p.problem("force", `force is no list; allowed is a list of words; write, for example, "force": ["%s"]`, events.ForceRoom)
 		return
 	}
+	if len(words) > events.MostForce {
+		p.problem("force", "force has %d words; allowed are at most %d; leave some out", len(words), events.MostForce)
+		return
+	}
 	for i, entry := range words {
 		word, is := entry.(string)
-		if !is || !slices.Contains(events.ForceWords, word) {
+		if !is || !events.IsForce(word) {
 			p.problem(fmt.Sprintf("force[%d]", i), "force has the word %s; allowed are %s; write one of these",
 				params.Quoted(fmt.Sprint(entry)), strings.Join(events.ForceWords, ", "))
 			continue

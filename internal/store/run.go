@@ -178,6 +178,7 @@ func together(before, after []plan.Effect) []plan.Effect {
 			all = append(all, earlier)
 		case earlier.Change == events.PoolCreated && all[i].Change == events.PoolChanged:
 			all[i] = plan.Effect{Pool: earlier.Pool, Change: events.PoolCreated}
+		case earlier.Change == events.PoolRetired: // it was taken back, or deleted by force
 		case earlier.Replaces || earlier.MayReplace:
 			all[i] = joined(earlier, all[i])
 		}

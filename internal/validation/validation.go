@@ -66,6 +66,15 @@ func (in Input) ChangesPools() bool {
 	return in.InForce != nil && len(in.InForce.NodePools.Objects) > 0 && in.draft().compares
 }
 
+// Retires reports whether the plan lacks a pool in force that it then retires.
+func (in Input) Retires() bool {
+	if in.InForce == nil || !in.Parsed.Config.Enabled {
+		return false
+	}
+	names := in.draft().Plan.NodePools.Names()
+	return slices.ContainsFunc(in.InForce.NodePools.Names(), func(name string) bool { return !slices.Contains(names, name) })
+}
+
 // Validate judges parameters. It reads nothing, so the same Input has the same Result.
 func Validate(in Input) Result {
 	d, parsed := in.draft(), in.Parsed

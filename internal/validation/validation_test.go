@@ -314,7 +314,8 @@ func TestAPoolThatWasPlannedButNeverMade(t *testing.T) {
 		{"the same, not made", `[{"name":"a","dedicated":true}]`, running("workload"), "pool a is created"},
 		{"removed, not made", `[]`, running("workload"), ""},
 		{"changed, made", `[{"name":"a","dedicated":true,"cpu_limit":7}]`, running("workload", "a"), "pool a is changed: its 2 nodes stay"},
-		{"removed, made", `[]`, running("workload", "a"), "pool a is removed: Karpenter drains and ends its 2 nodes"},
+		{"removed, made", `[]`, running("workload", "a"), "pool a is retired: it launches no more nodes, Karpenter empties " +
+			"its 2 nodes, as its disruption budget allows, and it goes with the last one"},
 		{"changed, not looked up", `[{"name":"a","dedicated":true,"cpu_limit":7}]`, plan.Facts{}, "pool a is changed: its nodes stay"},
 	} {
 		var effects []string

@@ -144,6 +144,7 @@ func buildRole(s *Script) {
 	})
 
 	s.Chapter("Without the pool nothing has it, and it goes", func() {
+		s.Until("nodes of NodePools (the pool would wait for them)", nodes, "", 3*time.Minute)
 		s.Reconciled(s.Put("build_node_enabled", "false"))
 		s.Until("instance profiles with the role", profiles, "0", 2*time.Minute)
 		s.Say("A role that is new stays a while: IAM may not tell of its profiles yet. Each full pass looks again.")

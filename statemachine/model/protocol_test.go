@@ -47,7 +47,7 @@ func asBuilt() protocol {
 		Request: call{
 			update: "{% 'SET requested = if_not_exists(requested, :zero) + :one' & " +
 				"($full ? ', fullAt = if_not_exists(requested, :zero) + :one' : '') & " +
-				"$reduce($force, function($all, $word) { $all & ', force' & $replace($word, '-', '') & " +
+				"$reduce($distinct($force), function($all, $word) { $all & ', force' & $replace($replace($word, '-', '_'), ':', '_') & " +
 				"'At = if_not_exists(requested, :zero) + :one' }, '') & " +
 				"', wrote' & ($wrote = '' ? '' : $substring($string($length($wrote)), -2)) & ' = :wrote, #ttl = :ttl' %}",
 			do: func(l *lease, c caller) bool {

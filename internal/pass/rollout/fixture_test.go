@@ -38,6 +38,8 @@ type scene struct {
 	rollout  *Rollout
 	measured *bytes.Buffer
 	clock    time.Time
+	// requested are the passes that were requested.
+	requested []events.ReconcileRequested
 }
 
 // start is when the pass ended.
@@ -64,6 +66,10 @@ func begin(t *testing.T, pools ...string) *scene {
 			text, err := json.Marshal(detail)
 			s.must(err)
 			return s.put(detail.DetailType(), string(text))
+		},
+		Request: func(_ context.Context, request events.ReconcileRequested) error {
+			s.requested = append(s.requested, request)
+			return nil
 		},
 	}
 	s.passEnded(outcome.StateReconciled, pools...)

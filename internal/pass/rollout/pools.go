@@ -27,11 +27,12 @@ const (
 	registeringMetal = 14 * time.Minute
 )
 
-// running reads the NodePools, EC2NodeClasses and NodeClaims of a rack, and returns what runs in its pools, sorted by name.
-func (r *Rollout) running(ctx context.Context, was store.Rollout) (store.Pools, error) {
+// running reads the NodePools, EC2NodeClasses and NodeClaims of a rack, and returns what runs in its pools, sorted by name, and
+// those of the retiring ones that have lost their last node.
+func (r *Rollout) running(ctx context.Context, was store.Rollout) (pools store.Pools, emptied []string, err error) {
 	client, err := r.Dial(ctx, was.Cluster)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	known := slices.Clone(was.Names)
 	for _, pool := range was.Pools {
@@ -39,7 +40,7 @@ func (r *Rollout) running(ctx context.Context, was store.Rollout) (store.Pools, 
 	}
 	set, err := client.PoolSet(ctx, was.Rack, known...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	v := newView(was, set, r.Now())
 	// One page of NodeClaims at a time: all those of a large cluster would not fit into the function's memory.
@@ -49,7 +50,12 @@ func (r *Rollout) running(ctx context.Context, was store.Rollout) (store.Pools, 
 		}
 		return nil
 	})
-	return v.result(), err
+	if err != nil {
+		return nil, nil, err
+	}
+	emptied = v.emptied()
+	v.hold(ctx, client)
+	return v.result(), emptied, nil
 }
 
 // view is what a node check has found so far.
@@ -65,8 +71,10 @@ type pool struct {
 	store.Pool
 	// object and class are its NodePool and its EC2NodeClass; nil if they do not exist.
 	object, class *unstructured.Unstructured
-	// removed means that the plan does not have the pool any more.
+	// removed means that the plan does not have the pool any more: it is retiring, or being deleted.
 	removed bool
+	// oldest is the oldest outdated or retiring node.
+	oldest oldest
 	// since is the earliest time at which something began that is to be reported.
 	since time.Time
 	// stuck describes a node that does not register.
@@ -84,8 +92,9 @@ func newView(was store.Rollout, set k8s.PoolSet, now time.Time) *view {
 	for i := range set.Pools {
 		object := &set.Pools[i]
 		name := object.GetName()
-		if v.pools[name] == nil && object.GetDeletionTimestamp() == nil { // made by a pass that has not been Reconciled
-			v.pools[name] = &pool{Pool: store.Pool{Pool: name}}
+		_, retiring := object.GetLabels()[ownership.Retiring]
+		if retiring || v.pools[name] == nil && object.GetDeletionTimestamp() == nil { // made by a pass that has not been Reconciled
+			v.pools[name] = &pool{Pool: store.Pool{Pool: name, Ready: retiring}, removed: retiring}
 		}
 		if p := v.pools[name]; p != nil {
 			p.object = object
@@ -109,14 +118,18 @@ func (v *view) count(claim *unstructured.Unstructured) {
 	}
 	p.Nodes++
 	drifted, drifts, _ := k8s.Condition(claim, "Drifted")
-	if p.removed || drifted == "True" || p.older(claim) {
-		p.Outdated++
+	if p.removed || drifted == "True" || p.outdates(claim) {
+		if p.candidate(claim); p.removed {
+			p.Retiring++
+		} else {
+			p.Outdated++
+		}
 		if drifted != "True" {
 			drifts = time.Time{}
 		}
 		p.begins(drifts)
 	}
-	if claim.GetDeletionTimestamp() != nil {
+	if p.removed || claim.GetDeletionTimestamp() != nil {
 		return
 	}
 	launched, start, _ := k8s.Condition(claim, "Launched")
@@ -157,8 +170,8 @@ var hashes = []struct{ hash, version string }{
 	{"karpenter.k8s.aws/ec2nodeclass-hash", "karpenter.k8s.aws/ec2nodeclass-hash-version"},
 }
 
-// older reports whether a NodeClaim carries another hash than its NodePool or its EC2NodeClass.
-func (p *pool) older(claim *unstructured.Unstructured) bool {
+// outdates reports whether a NodeClaim carries another hash than its NodePool or its EC2NodeClass.
+func (p *pool) outdates(claim *unstructured.Unstructured) bool {
 	has := claim.GetAnnotations()
 	for i, object := range []*unstructured.Unstructured{p.object, p.class} {
 		if object == nil {
@@ -172,6 +185,21 @@ func (p *pool) older(claim *unstructured.Unstructured) bool {
 	return false
 }
 
+// emptied takes out the retiring pools without nodes, and returns those that were reported before and that nobody deletes yet.
+func (v *view) emptied() (names []string) {
+	for name, p := range v.pools {
+		if !p.removed || p.Nodes > 0 {
+			continue
+		}
+		delete(v.pools, name)
+		if _, told := v.before[name]; told && p.object != nil && p.object.GetDeletionTimestamp() == nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // result returns the pools, sorted by name.
 func (v *view) result() store.Pools {
 	var all store.Pools
@@ -180,7 +208,7 @@ func (v *view) result() store.Pools {
 		if !p.removed {
 			p.judge(v.before[name], v.now)
 		}
-		if p.Ready && p.Outdated == 0 && p.Unregistered == 0 && p.Reason == "" {
+		if p.Ready && p.Outdated+p.Retiring == 0 && p.Unregistered == 0 && p.Reason == "" {
 			all = append(all, p.Pool)
 			continue
 		}

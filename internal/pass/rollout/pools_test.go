@@ -9,6 +9,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
@@ -73,24 +74,67 @@ func TestRightAfterAPassNothingIsRolledOut(t *testing.T) {
 	}
 }
 
-// The nodes of a pool that the plan does not have any more are outdated until they are gone.
+// The nodes of a pool that was deleted are counted until they are gone, and no rollout waits for them.
 func TestAPoolThatWasRemoved(t *testing.T) {
 	s := begin(t, "workload")
 	s.Create(class("gone"))
 	s.runs(claim("a", "gone", "1", "1"))
 	status := s.after(5 * time.Minute)
-	s.shows(status, outcome.StateReconciled, store.Pool{Pool: "gone", Nodes: 1, Ready: true, Outdated: 1, Since: stamp(5 * time.Minute)},
+	s.shows(status, outcome.StateReconciled, store.Pool{Pool: "gone", Nodes: 1, Ready: true, Retiring: 1, Since: stamp(5 * time.Minute)},
 		store.Pool{Pool: "workload", Ready: true})
-	if len(s.sent()) > 0 {
-		t.Errorf("sent %v", s.sent())
+	if sent := s.sent(); len(sent) != 1 || len(sent[0].Pools) != 1 {
+		t.Errorf("sent %v", sent)
 	}
 	s.Remove(class("gone")) // the pool is known from the last look
-	if p := s.pool(s.after(10*time.Minute), "gone"); p.Outdated != 1 {
+	if p := s.pool(s.after(10*time.Minute), "gone"); p.Retiring != 1 {
 		t.Errorf("%+v", p)
 	}
 	s.Remove(claim("a", "gone", "", ""))
-	if status := s.after(15 * time.Minute); len(status.Pools) != 1 || len(s.sent()) != 1 {
+	if status := s.after(15 * time.Minute); len(status.Pools) != 1 || len(s.sent()) != 1 || len(s.requested) > 0 {
 		t.Errorf("%+v", status.Pools)
+	}
+}
+
+// A retiring pool says why its oldest node is still there, and leaves the status with its last node. The pass that removes it is
+// requested once.
+func TestARetiringPool(t *testing.T) {
+	s := begin(t, "gpu", "workload")
+	retiring := nodePool("gpu")
+	retiring["metadata"].(object)["labels"].(object)[ownership.Retiring] = "true"
+	s.Remove(nodePool("gpu"))
+	s.Create(retiring) // not Ready, which does not matter any more
+	for _, name := range []string{"a", "b"} {
+		s.runs(claim(name, "gpu", "0", "1"))
+	}
+	says := func(name, kind, of, reason, message string, at time.Duration) {
+		event := object{"apiVersion": "v1", "kind": "Event", "metadata": object{"name": name, "namespace": "default"}, "reason": reason,
+			"message": message, "lastTimestamp": stamp(at), "involvedObject": object{"kind": kind, "name": of}}
+		s.Create(event)
+	}
+	says("1", "NodePool", "gpu", "DisruptionBlocked", "No allowed disruptions", 4*time.Minute)
+	says("2", "NodeClaim", "b", "DisruptionBlocked", "of another node", 4*time.Minute)
+	says("3", "NodeClaim", "a", "Launched", "of another kind", 4*time.Minute)
+	gpu := store.Pool{Pool: "gpu", Nodes: 2, Ready: true, Retiring: 2, Held: "No allowed disruptions", Since: stamp(5 * time.Minute)}
+	s.shows(s.after(5*time.Minute), outcome.StateReconciled, gpu, store.Pool{Pool: "workload", Ready: true})
+	if sent := s.sent(); len(sent) != 1 || len(sent[0].Pools) != 1 {
+		t.Errorf("sent %v", sent)
+	}
+	says("4", "NodeClaim", "a", "DisruptionBlocked", "Pdb prevents pod evictions", 6*time.Minute)
+	says("5", "NodePool", "gpu", "DisruptionBlocked", "No allowed disruptions", 8*time.Minute)
+	gpu.Held = "Pdb prevents pod evictions"
+	s.shows(s.after(10*time.Minute), outcome.StateReconciled, gpu, store.Pool{Pool: "workload", Ready: true})
+	gpu.Held = "" // what was said is too old
+	s.shows(s.after(20*time.Minute), outcome.StateReconciled, gpu, store.Pool{Pool: "workload", Ready: true})
+	s.Remove(claim("a", "", "", ""))
+	s.Remove(claim("b", "", "", ""))
+	if len(s.requested) > 0 {
+		t.Errorf("requested %+v", s.requested)
+	}
+	for _, minutes := range []time.Duration{25, 30} {
+		s.shows(s.after(minutes*time.Minute), outcome.StateReconciled, store.Pool{Pool: "workload", Ready: true})
+		if len(s.requested) != 1 || s.requested[0].Rack != "demo" || !s.requested[0].Full {
+			t.Errorf("requested %+v", s.requested)
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ const (
 	// detection is how long Karpenter may take to find out which nodes a pass has made outdated. Before that, they look as
 	// if they were not. It takes seconds.
 	detection = time.Minute
-	// recount is after how long a status is written only because pools without outdated nodes have other numbers of
+	// recount is after how long a status is written only because pools without outdated or retiring nodes have other numbers of
 	// nodes. These change all the time, and Parameter Store accepts three writes a second in an account.
 	recount = time.Hour
 )
@@ -35,7 +35,7 @@ func differs(was, next store.Rollout, now time.Time) bool {
 	for i, pool := range next.Pools {
 		before := was.Pools[i]
 		counted = counted || pool.Nodes != before.Nodes
-		if pool.Outdated == 0 {
+		if pool.Outdated+pool.Retiring == 0 {
 			pool.Nodes = before.Nodes
 		}
 		if pool.Reason != "" && before.Reason != "" && pool.Ready == before.Ready {
@@ -117,6 +117,9 @@ func event(ended store.Rollout) *events.RolledOut {
 		DurationSeconds: ended.Ended.Sub(ended.Started).Round(time.Second).Seconds(),
 	}
 	for _, pool := range ended.Pools {
+		if pool.Retiring > 0 {
+			continue
+		}
 		e.Pools = append(e.Pools, events.RolledOutPool{Pool: pool.Pool, Nodes: pool.Nodes})
 	}
 	return e

@@ -1,6 +1,6 @@
 // Package rollout checks the nodes of the racks with Karpenter. A pass ends when the objects are applied; the nodes
 // follow for hours, and a pool may stop being Ready without any pass. The node check only reads the cluster. It writes
-// the status if it has something new to tell, and begins no pass.
+// the status if it has something new to tell, and requests a pass if a pool that is being removed has lost its last node.
 package rollout
 
 import (
@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,6 +44,8 @@ type Rollout struct {
 	Outputs store.Published
 	Dial    k8s.Connector
 	Send    func(ctx context.Context, detail events.Outbound) error
+	// Request requests a pass.
+	Request func(ctx context.Context, request events.ReconcileRequested) error
 	Metrics metrics.Writer
 	Log     *slog.Logger
 	Now     func() time.Time
@@ -136,9 +139,15 @@ type result struct {
 func (r *Rollout) one(ctx context.Context, was store.Rollout) (result, error) {
 	ctx, end := context.WithTimeout(ctx, longest)
 	defer end()
-	pools, err := r.running(ctx, was)
+	pools, emptied, err := r.running(ctx, was)
 	if err != nil {
 		return result{}, fmt.Errorf("rack %s: look at its nodes: %w", was.Rack, err)
+	}
+	if len(emptied) > 0 { // what is not served is made up for by the audit
+		reason := "the last node is gone of " + strings.Join(emptied, ", ")
+		if err := r.Request(ctx, events.ReconcileRequested{Rack: was.Rack, Reason: reason, Full: true}); err != nil {
+			return result{looked: true}, fmt.Errorf("rack %s: request a pass: %w", was.Rack, err)
+		}
 	}
 	found := result{looked: true, degraded: pools.Degraded()}
 	next := was

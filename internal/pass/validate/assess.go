@@ -5,7 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -115,6 +117,9 @@ func due(p *plan.Plan, in input) ([]plan.Step, map[string]string) {
 			why[s.Name] = "it was not audited"
 		}
 		return p.Steps, why
+	}
+	if slices.ContainsFunc(in.forced(), func(word string) bool { return strings.HasPrefix(word, events.ForceRetire) }) {
+		why["nodepools"] = "a request deletes a retiring pool"
 	}
 	for _, s := range p.Due(in.records.Applied) {
 		why[s.Name] = "it has not been done for this plan"

@@ -109,9 +109,14 @@ func wrongWords(value json.RawMessage) (all []params.Problem) {
 	if err := json.Unmarshal(value, &words); err != nil {
 		return nil // the field has another type
 	}
+	if len(words) > events.MostForce {
+		return []params.Problem{params.NewProblem("detail", "force",
+			"force has %d words; allowed are at most %d; nothing was done for it; leave some out, and send the request again",
+			len(words), events.MostForce)}
+	}
 	for i, word := range words {
 		var text string
-		if err := json.Unmarshal(word, &text); err != nil || !slices.Contains(events.ForceWords, text) {
+		if err := json.Unmarshal(word, &text); err != nil || !events.IsForce(text) {
 			all = append(all, params.NewProblem("detail", fmt.Sprintf("force[%d]", i),
 				"force has the word %.60s; allowed are %s; nothing was done for it; write one of these, and send the request again", word,
 				strings.Join(events.ForceWords, ", ")))

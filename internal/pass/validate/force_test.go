@@ -11,13 +11,19 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
-// forced runs an iteration in which an event asks for force. The event stays unserved, as in a pass that runs another
+var allWords = events.Force{events.ForceRoom, events.ForceForeignPools, events.ForceInstances, events.ForceVersion,
+	events.ForceNewDefaults, events.ForceRetire + "gpu-a"}
+
+// forced runs an iteration in which an event asks for force, with these words or with all of them. The event stays unserved, as in a pass that runs another
 // iteration.
-func (s *scene) forced(full bool) Answer {
+func (s *scene) forced(full bool, words ...string) Answer {
 	s.Helper()
 	s.lease("me", full)
-	for _, word := range events.ForceWords {
-		attribute := "force" + strings.ReplaceAll(word, "-", "") + "At"
+	if len(words) == 0 {
+		words = allWords
+	}
+	for _, word := range words {
+		attribute := "force" + strings.NewReplacer("-", "_", ":", "_").Replace(word) + "At"
 		s.cloud.Table.Items["rack#demo lease"][attribute] = &types.AttributeValueMemberN{Value: strconv.Itoa(s.requests)}
 	}
 	answer, err := s.validate.Run(s.Context(), Event{Rack: "demo", Execution: "me"})
@@ -30,7 +36,7 @@ func (s *scene) force() bool {
 	s.Helper()
 	p, err := s.store.Plan(s.Context(), "demo")
 	s.must(err)
-	return len(p.Force) == len(events.ForceWords)
+	return len(p.Force) == len(allWords)
 }
 
 func TestForceIsThatOfThePass(t *testing.T) {

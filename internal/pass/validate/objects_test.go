@@ -7,6 +7,7 @@ import (
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -151,6 +152,63 @@ func TestNodeClaimsTellWhatDrifts(t *testing.T) {
 		}
 		name, _, _ := strings.Cut(write, "=")
 		s.write(name, "karpenter_arch=amd64,arm64")
+	}
+}
+
+// A pass says beforehand how many nodes and pods a pool has that is taken away. A pool that is put back before its nodes are gone
+// keeps them. A request that forces its removal takes the step that has been done.
+func TestPodsOfAPoolThatIsTakenAway(t *testing.T) {
+	const entry = `additional_karpenter_nodepools_config=[{"name":"gpu"}]`
+	s, api := begin(t, auth, on, entry), k8sfake.New(t)
+	s.validate.Dial = api.Dial
+	s.pass(false)
+	var gpu plan.Object
+	p, err := s.store.Plan(t.Context(), "demo")
+	s.must(err)
+	for _, object := range p.NodePools.Objects {
+		if object["kind"] == "NodePool" && object["metadata"].(map[string]any)["name"] == "gpu" {
+			gpu = object
+		}
+	}
+	api.Put("/apis/karpenter.sh/v1/nodepools/gpu", "karpenter.sh/v1", "NodePool", gpu)
+	api.Put("/apis/karpenter.sh/v1/nodeclaims/a", "karpenter.sh/v1", "NodeClaim", map[string]any{
+		"metadata": map[string]any{"labels": map[string]any{
+			"karpenter.sh/nodepool": "gpu", "kubernetes.io/arch": "amd64", "karpenter.sh/capacity-type": "on-demand",
+		}},
+		"status": map[string]any{"nodeName": "node-a", "conditions": []any{map[string]any{"type": "Launched", "status": "True"}}},
+	})
+	pod := func(name, node, phase, owner string) {
+		api.Put("/api/v1/namespaces/shop/pods/"+name, "v1", "Pod", map[string]any{
+			"metadata": map[string]any{"ownerReferences": []any{map[string]any{"kind": owner, "name": "x", "apiVersion": "apps/v1", "uid": "1"}}},
+			"spec":     map[string]any{"nodeName": node}, "status": map[string]any{"phase": phase},
+		})
+	}
+	pod("web-1", "node-a", "Running", "ReplicaSet")
+	pod("web-2", "node-a", "Pending", "ReplicaSet")
+	pod("agent", "node-a", "Running", "DaemonSet")
+	pod("done", "node-a", "Succeeded", "Job")
+	pod("elsewhere", "node-b", "Running", "ReplicaSet")
+	pod("waiting", "", "Pending", "ReplicaSet")
+	effects := func() (all []string) {
+		found, err := s.find()
+		s.must(err)
+		for _, e := range found.Plan.Effects {
+			all = append(all, e.String())
+		}
+		return all
+	}
+	s.write("additional_karpenter_nodepools_config")
+	if got := effects(); !strings.Contains(got[0], "pool gpu is retired: it launches no more nodes, Karpenter empties "+
+		"its 1 node (2 pods), as its disruption budget allows") {
+		t.Errorf("taken away: %q", got)
+	}
+	s.wants(s.pass(false), outcome.PassPlanned, true, "nodepools")
+	s.wants(s.pass(false), outcome.PassUnchanged, true, "")
+	s.wants(s.forced(false, events.ForceRetire+"gpu"), outcome.PassPlanned, true, "nodepools")
+	s.write(entry)
+	if got := effects(); got[0] != "pool gpu is changed: Karpenter replaces its 1 node (NodeClassDrift, NodePoolDrifted), "+
+		"as its disruption budget allows" {
+		t.Errorf("put back: %q", got)
 	}
 }
 

@@ -7,10 +7,12 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/plan/charts"
@@ -166,8 +168,8 @@ func (v *Validate) observed(ctx context.Context, in input) (input, error) {
 	if mayRead && in.audited && in.full && !in.parsed.Config.Paused {
 		maps.Copy(in.found, v.audit(ctx, in, func(s plan.Step) bool { return !isQueue(s) }))
 	}
-	if in.judged().ChangesPools() {
-		v.running(ctx, &in.facts)
+	if judged := in.judged(); judged.ChangesPools() {
+		v.running(ctx, &in.facts, judged.Retires())
 	}
 	return in, nil
 }
@@ -293,9 +295,9 @@ func (v *Validate) apis(ctx context.Context, in input, facts plan.Facts) []strin
 	return []string{}
 }
 
-// running adds the status of the NodePools and the NodeClaims to the facts. The plan uses them only for advice, so an
-// API server that does not answer is not an error: the plan then has no numbers.
-func (v *Validate) running(ctx context.Context, facts *plan.Facts) {
+// running adds the status of the NodePools and the NodeClaims to the facts, and, if that is wanted, how many pods run in each
+// pool. The plan uses them only for advice, so an API server that does not answer is not an error: the plan then has no numbers.
+func (v *Validate) running(ctx context.Context, facts *plan.Facts, pods bool) {
 	if facts.Cluster == nil || !facts.Records.WasOn {
 		return
 	}
@@ -320,6 +322,34 @@ func (v *Validate) running(ctx context.Context, facts *plan.Facts) {
 		facts.NodeClaims = make([]plan.Object, 0, len(claims))
 		for _, claim := range claims {
 			facts.NodeClaims = append(facts.NodeClaims, claim.Object)
+		}
+	}
+	if pods && poolsErr == nil && claimsErr == nil {
+		countPods(ctx, client, facts, claims)
+	}
+}
+
+// countPods adds to the facts how many pods run in each pool, without those of DaemonSets and those that have ended. It adds
+// nothing if they cannot be read.
+func countPods(ctx context.Context, client *k8s.Client, facts *plan.Facts, claims []unstructured.Unstructured) {
+	poolOf, pods := map[string]string{}, map[string]int{}
+	for i := range claims {
+		node, _, _ := unstructured.NestedString(claims[i].Object, "status", "nodeName")
+		poolOf[node] = claims[i].GetLabels()[ownership.LabelPool]
+	}
+	err := client.Each(ctx, k8s.Pod, "", "", func(pod *unstructured.Unstructured) error {
+		node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
+		phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
+		stays := func(owner metav1.OwnerReference) bool { return owner.Kind == "DaemonSet" || owner.Kind == "Node" }
+		if node != "" && phase != "Succeeded" && phase != "Failed" && !slices.ContainsFunc(pod.GetOwnerReferences(), stays) {
+			pods[poolOf[node]]++
+		}
+		return nil
+	})
+	for name, pool := range facts.Pools {
+		if err == nil {
+			pool.Pods = new(pods[name])
+			facts.Pools[name] = pool
 		}
 	}
 }

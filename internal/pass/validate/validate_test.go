@@ -250,9 +250,9 @@ func TestTheRequestIsNotedBeforeTheTreeIsRead(t *testing.T) {
 	s := begin(t, auth)
 	s.pass(false)
 	calls := s.cloud.Made()
-	reads := slices.ContainsFunc(calls[1:8], func(call string) bool { return strings.HasPrefix(call, "SSM.GetParametersByPath") })
+	reads := slices.ContainsFunc(calls[1:9], func(call string) bool { return strings.HasPrefix(call, "SSM.GetParametersByPath") })
 	if calls[0] != leaseItem || !reads {
-		t.Errorf("calls %v", calls[:8])
+		t.Errorf("calls %v", calls[:9])
 	}
 }
 

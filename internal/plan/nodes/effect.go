@@ -27,29 +27,38 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 	for _, name := range slices.Sorted(maps.Keys(both)) {
 		old, existed := was[name]
 		new, exists := is[name]
-		if _, there := facts.Pools[name]; facts.Pools != nil && !there && len(claims[name]) == 0 {
+		live, there := facts.Pools[name]
+		if facts.Pools != nil && !there && len(claims[name]) == 0 {
 			existed = false
 		}
+		retiring := !existed && there && len(claims[name]) > 0
 		effect := plan.Effect{Pool: name, Change: events.PoolChanged}
 		if facts.NodeClaims != nil {
 			count := len(claims[name])
 			effect.Nodes = &count
-		} else if pool, known := facts.Pools[name]; known {
-			effect.Nodes = &pool.Nodes
+		} else if there {
+			effect.Nodes = &live.Nodes
 		}
 		switch {
 		case !existed && !exists:
 			continue
-		case !existed:
+		case !existed && !retiring:
 			effect.Change = events.PoolCreated
 		case !exists:
-			effect.Change, effect.Replaces = events.PoolRemoved, true
+			effect.Change, effect.Replaces, effect.Pods = events.PoolRemoved, true, live.Pods
+			if retires(effect, after, facts) {
+				effect.Change = events.PoolRetired
+			}
 		case old.text == new.text && len(moved) == 0:
 			continue
 		default:
 			hashing := []*api{apiOf(before.Controller.Release.Version), apiOf(after.Controller.Release.Version)}
 			change := change{is: new.decode(after, hashing), moved: moved}
-			if old.good(before) {
+			switch {
+			case retiring: // its nodes stay if they are as the pool is to be
+				change.was = change.is
+				change.was.poolHash, change.was.classHash = "", ""
+			case old.good(before):
 				change.was = old.decode(before, hashing)
 			}
 			change.describe(&effect, facts.NodeClaims != nil, claims[name])
@@ -60,6 +69,13 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 		effects = append(effects, effect)
 	}
 	return effects
+}
+
+// retires reports whether a pool that the plan does not have any more is retired. Without nodes, by force, and where Karpenter goes
+// too, it is deleted.
+func retires(effect plan.Effect, after plan.Plan, facts plan.Facts) bool {
+	populated := effect.Nodes == nil || *effect.Nodes > 0
+	return after.Goal == plan.GoalKarpenter && populated && !facts.Force.Retires(effect.Pool)
 }
 
 // manifests holds the NodePool and EC2NodeClass of one name, and their text.

@@ -74,8 +74,12 @@ func (r *run) endInstances(ctx context.Context, claims []unstructured.Unstructur
 
 // nodes returns the Node objects of the rack's pools without their large fields: there may be thousands.
 func (r *run) nodes(ctx context.Context) (nodes []unstructured.Unstructured, err error) {
-	pools := ownership.LabelPool + " in (" + strings.Join(r.set.Names(), ",") + ")"
-	err = r.client.Each(ctx, k8s.Node, "", pools, func(node *unstructured.Unstructured) error {
+	return r.nodesOf(ctx, r.set.Names())
+}
+
+func (r *run) nodesOf(ctx context.Context, pools []string) (nodes []unstructured.Unstructured, err error) {
+	labels := ownership.LabelPool + " in (" + strings.Join(pools, ",") + ")"
+	err = r.client.Each(ctx, k8s.Node, "", labels, func(node *unstructured.Unstructured) error {
 		delete(node.Object, "status")
 		node.SetManagedFields(nil)
 		nodes = append(nodes, *node)

@@ -97,7 +97,11 @@ func (r *run) rebudgeted(live *unstructured.Unstructured, budgets []any) plan.Ob
 		delete(disruption, "budgets") // the API server has a default
 	}
 	spec["disruption"] = disruption
+	labels := map[string]any{ownership.TagRack: r.plan.Rack}
+	if value, is := live.GetLabels()[ownership.Retiring]; is {
+		labels[ownership.Retiring] = value
+	}
 	return plan.Object{"apiVersion": live.GetAPIVersion(), "kind": live.GetKind(), "spec": spec, "metadata": map[string]any{
-		"name": live.GetName(), "labels": map[string]any{ownership.TagRack: r.plan.Rack}, "resourceVersion": live.GetResourceVersion(),
+		"name": live.GetName(), "labels": labels, "resourceVersion": live.GetResourceVersion(),
 	}}
 }

@@ -74,6 +74,9 @@ func (r *run) apply(ctx context.Context) error {
 	if err := r.forget(ctx); err != nil { // turned on again before it was off
 		return err
 	}
+	if err := r.takeBack(ctx); err != nil {
+		return err
+	}
 	contested, err := r.client.Contested(ctx, r.plan.Rack, r.plan.NodePools.Objects)
 	if err != nil {
 		return err
@@ -101,7 +104,7 @@ func (r *run) apply(ctx context.Context) error {
 	if len(waiting) > 0 {
 		return outcome.Wait(poll, "%s", strings.Join(waiting, "; "))
 	}
-	return r.prune(ctx)
+	return r.retire(ctx)
 }
 
 func (r *run) note(applied k8s.Applied) {
@@ -114,18 +117,4 @@ func (r *run) note(applied k8s.Applied) {
 				"use Sawhorse's parameters, or the change comes and goes with every pass.",
 			applied.Subject, strings.Join(applied.Contested, ", "))
 	}
-}
-
-// prune deletes pools that the plan no longer has. It comes last, when their replacements are Ready.
-func (r *run) prune(ctx context.Context) error {
-	for _, kind := range []k8s.Kind{k8s.NodePool, k8s.EC2NodeClass} {
-		deleted, err := r.client.Prune(ctx, kind, r.plan.Rack, r.plan.NodePools.Names())
-		for _, subject := range deleted {
-			r.progress.Changed("deleted", "%s", subject)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -62,7 +62,7 @@ func (r *run) remove(ctx context.Context) error {
 	case len(pools) > 0:
 		return outcome.Wait(poll, "%s: being deleted", k8s.Subject(&pools[0]))
 	default:
-		return r.retire(ctx)
+		return r.deleteClasses(ctx)
 	}
 }
 
@@ -169,8 +169,8 @@ func some(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// retire deletes the EC2NodeClasses. If Karpenter has not cleaned up after one in time, it removes the finalizer.
-func (r *run) retire(ctx context.Context) error {
+// deleteClasses deletes the EC2NodeClasses. If Karpenter has not cleaned up after one in time, it removes the finalizer.
+func (r *run) deleteClasses(ctx context.Context) error {
 	classes := r.set.Classes
 	if err := r.delete(ctx, k8s.EC2NodeClass, classes); err != nil {
 		return err

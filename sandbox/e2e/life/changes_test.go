@@ -21,6 +21,9 @@ func TestChangeGivenUp(t *testing.T) {
 // Tests additional pools, overrides, the pool settings that are rejected, and JSON from S3.
 func TestPools(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Pools) }
 
+// A pool that is taken away is emptied as its disruption budgets allow, and goes with its last node.
+func TestRetired(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.Retired) }
+
 // A pod that requests a GPU gets a node of the pool that Karpenter tries first.
 func TestFirstPool(t *testing.T) { pool.Take(t).Run(story.Enabled, story.FirstPool) }
 

@@ -1,0 +1,148 @@
+package nodepools
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// retire retires the pools that the plan does not have any more, and deletes those that have no node left. A pool that the pass
+// is forced to remove is deleted with its nodes. It comes last, when other pools are Ready for the pods.
+func (r *run) retire(ctx context.Context) error {
+	all, err := r.client.Ours(ctx, k8s.NodePool, r.plan.Rack)
+	if err != nil {
+		return err
+	}
+	kept := r.plan.NodePools.Names()
+	gone := slices.DeleteFunc(all, func(pool unstructured.Unstructured) bool { return slices.Contains(kept, pool.GetName()) })
+	populated, err := r.populated(ctx, gone)
+	if err != nil {
+		return err
+	}
+	for i := range gone {
+		pool := &gone[i]
+		name := pool.GetName()
+		switch {
+		case !populated[name] || r.plan.Force.Retires(name):
+			err = r.delete(ctx, k8s.NodePool, gone[i:i+1])
+		case pool.GetDeletionTimestamp() == nil:
+			kept = append(kept, name)
+			err = r.empty(ctx, pool)
+		}
+		if k8s.IsConflict(err) {
+			return outcome.Wait(poll, "%v", err) // the object was written between our read and our write
+		}
+		if err != nil {
+			return err
+		}
+	}
+	deleted, err := r.client.Prune(ctx, k8s.EC2NodeClass, r.plan.Rack, kept)
+	for _, subject := range deleted {
+		r.progress.Changed("deleted", "%s", subject)
+	}
+	return err
+}
+
+// populated returns which pools have NodeClaims.
+func (r *run) populated(ctx context.Context, pools []unstructured.Unstructured) (map[string]bool, error) {
+	found := map[string]bool{}
+	if len(pools) == 0 {
+		return found, nil
+	}
+	err := r.client.Each(ctx, k8s.NodeClaim, "", "", func(claim *unstructured.Unstructured) error {
+		found[claim.GetLabels()[ownership.LabelPool]] = true
+		return nil
+	})
+	return found, err
+}
+
+// empty makes Karpenter empty a pool: its limit keeps it from launching nodes, and its template differs from its nodes by a
+// taint, so that they are drifted, and replaced by nodes of other pools. They get the taint too, or pods would move from one to
+// the next. The nodes of the build pool end by themselves when their builds have.
+func (r *run) empty(ctx context.Context, pool *unstructured.Unstructured) error {
+	applied, err := r.client.Apply(ctx, r.plan.Rack, r.retiring(pool))
+	if err != nil {
+		return err
+	}
+	if r.note(applied); pool.GetName() == ownership.BuildPool {
+		return nil
+	}
+	return r.taint(ctx, "tainted", []string{pool.GetName()}, func(others []any) []any { return append(others, taint()) })
+}
+
+// taint is the taint of a pool that is being removed, and of its nodes.
+func taint() any { return map[string]any{"key": ownership.Retiring, "effect": "NoSchedule"} }
+
+// retiring returns the manifest that Sawhorse has applied for a live NodePool, as that of a pool that is being removed.
+func (r *run) retiring(live *unstructured.Unstructured) plan.Object {
+	manifest := &unstructured.Unstructured{Object: r.rebudgeted(live, r.budgets(live))}
+	manifest.SetLabels(map[string]string{ownership.TagRack: r.plan.Rack, ownership.Retiring: "true"})
+	set := func(value any, path ...string) {
+		if err := unstructured.SetNestedField(manifest.Object, value, path...); err != nil {
+			panic("nodepools: retire: " + err.Error()) // the CRD has objects there
+		}
+	}
+	set("0", "spec", "limits", "cpu")
+	if live.GetName() != ownership.BuildPool {
+		taints, _, _ := unstructured.NestedSlice(manifest.Object, "spec", "template", "spec", "taints")
+		set(append(untainted(taints), taint()), "spec", "template", "spec", "taints")
+	}
+	return manifest.Object
+}
+
+// takeBack takes the taint off the nodes of retiring pools that the plan has again. The label of the NodePool goes after it, when
+// the plan's manifest is applied.
+func (r *run) takeBack(ctx context.Context) error {
+	pools, err := r.client.List(ctx, k8s.NodePool, "", ownership.TagRack+"="+r.plan.Rack+","+ownership.Retiring)
+	if err != nil {
+		return err
+	}
+	var back []string
+	for i := range pools {
+		if name := pools[i].GetName(); slices.Contains(r.plan.NodePools.Names(), name) {
+			back = append(back, name)
+		}
+	}
+	if len(back) == 0 {
+		return nil
+	}
+	err = r.taint(ctx, "taint removed", back, func(others []any) []any { return others })
+	if k8s.IsConflict(err) {
+		return outcome.Wait(poll, "%v", err) // the node was written between our read and our write
+	}
+	return err
+}
+
+// taint gives the nodes of pools the taints that wanted returns for their others. action says what that does.
+func (r *run) taint(ctx context.Context, action string, pools []string, wanted func(others []any) []any) error {
+	nodes, err := r.nodesOf(ctx, pools)
+	if err != nil {
+		return err
+	}
+	for i := range nodes {
+		has, _, _ := unstructured.NestedSlice(nodes[i].Object, "spec", "taints")
+		taints := wanted(untainted(has))
+		if len(taints) == len(has) {
+			continue
+		}
+		if err := r.client.Taint(ctx, &nodes[i], taints); err != nil {
+			return err
+		}
+		r.progress.Changed(action, "%s", k8s.Subject(&nodes[i]))
+	}
+	return nil
+}
+
+// untainted returns taints without the one of pools that are being removed.
+func untainted(taints []any) []any {
+	return slices.DeleteFunc(slices.Clone(taints), func(taint any) bool {
+		fields, _ := taint.(map[string]any)
+		return fields["key"] == ownership.Retiring
+	})
+}
