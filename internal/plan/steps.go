@@ -184,13 +184,14 @@ var enable = []entry{
 }
 
 // disable removes Karpenter, after prepare: it restores other capacity first, then drains the nodes, then removes what
-// served them. The controller, its credentials and its queue are removed after the last NodeClaim and EC2NodeClass. A
+// served them. Cluster Autoscaler comes back once there is room: if the nodes do not come, Karpenter is still the only
+// autoscaler. The controller, its credentials and its queue are removed after the last NodeClaim and EC2NodeClass. A
 // SPOT group that was being drained gets its nodes back before their capacity is needed; its copy stays.
 var disable = []entry{
 	{"nodegroups/keep", off, (*builder).replacing},
-	{"autoscaler", off, nil},
 	{"nodegroups/build", off, nil},
 	{"nodegroups/capacity", off, nil},
+	{"autoscaler", off, nil},
 	{"controller/serve", off, nil},
 	{"nodepools", off, nil},
 	{"controller/plugin", off, nil},

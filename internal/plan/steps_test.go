@@ -43,7 +43,7 @@ func TestPromisesOfTheOrders(t *testing.T) {
 	inOrder(t, "system nodes stay", of(enable, pool), "nodegroups/copy", "controller/release")
 	inOrder(t, "builds have nodes before their pool goes", of(enable, &builder{}), "nodegroups/build", "nodepools", "autoscaler")
 	inOrder(t, "capacity before the nodes go", disable, "nodegroups/keep", "nodegroups/capacity", "nodepools")
-	inOrder(t, "capacity before the nodes go", disable, "autoscaler", "nodegroups/capacity", "nodepools")
+	inOrder(t, "Karpenter is the only autoscaler until there is room", disable, "nodegroups/capacity", "autoscaler", "nodepools")
 	inOrder(t, "capacity before the nodes go", disable, "nodegroups/build", "nodegroups/capacity", "nodepools")
 	inOrder(t, "a controller that is down is first brought up again", disable, "nodegroups/capacity", "controller/serve", "nodepools")
 	for _, after := range []string{"queue", "infrastructure"} {
