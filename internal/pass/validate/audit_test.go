@@ -51,7 +51,7 @@ func TestAFullPassTakesWhatIsDue(t *testing.T) {
 	}
 	s.wrong = map[string]string{"autoscaler": "somebody has changed it"}
 	s.write("karpenter_cpu_limit=200")
-	s.wants(s.pass(true), outcome.PassPlanned, true, "nodepools autoscaler")
+	s.wants(s.pass(true), outcome.PassPlanned, true, "nodepools proof autoscaler")
 }
 
 // A pass that is not full audits only the queue's step.
