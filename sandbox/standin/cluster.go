@@ -250,7 +250,7 @@ func (c *cluster) remove(k kind, namespace, name string) error {
 	}
 	c.version++
 	if pool := poolOf(k, live); pool != "" {
-		delete(c.objects[nodes.GroupResource()], types.NamespacedName{Name: nodeOf(pool)})
+		delete(c.objects[nodeKind.GroupResource()], types.NamespacedName{Name: nodeOf(pool)})
 	}
 	delete(c.objects[k.GroupResource()], types.NamespacedName{Namespace: namespace, Name: name})
 	return nil

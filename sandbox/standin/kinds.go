@@ -28,8 +28,8 @@ const (
 // Kinds that this package itself uses.
 var (
 	configMaps          = builtin("", "configmaps", "ConfigMap", true)
-	nodes               = builtin("", "nodes", "Node", false)
-	pods                = builtin("", "pods", "Pod", true)
+	nodeKind            = builtin("", "nodes", "Node", false)
+	podKind             = builtin("", "pods", "Pod", true)
 	crds                = builtin(crdGroup, "customresourcedefinitions", "CustomResourceDefinition", false)
 	roles               = builtin(rbacGroup, "roles", "Role", true)
 	roleBindings        = builtin(rbacGroup, "rolebindings", "RoleBinding", true)
@@ -39,7 +39,7 @@ var (
 
 // builtins are the kinds of every cluster: those that Sawhorse, Karpenter's charts and the sandbox's seed use.
 var builtins = []kind{
-	configMaps, nodes, pods, crds, roles, roleBindings, clusterRoles, clusterRoleBindings,
+	configMaps, nodeKind, podKind, crds, roles, roleBindings, clusterRoles, clusterRoleBindings,
 	builtin("", "namespaces", "Namespace", false),
 	builtin("", "events", "Event", true),
 	builtin("", "secrets", "Secret", true),

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-
 )
 
 // settling is the delay between a write and the status that a controller would set. It is long enough that the writer
@@ -88,7 +87,7 @@ const labelPool = "karpenter.sh/nodepool"
 
 // poolOf returns the NodePool that a pod asks for a node of.
 func poolOf(k kind, object *unstructured.Unstructured) string {
-	if k.name != pods.name {
+	if k.name != podKind.name {
 		return ""
 	}
 	pool, _, _ := unstructured.NestedString(object.Object, "spec", "nodeSelector", labelPool)
@@ -102,9 +101,9 @@ func (c *cluster) launch(pod *unstructured.Unstructured, pool string) {
 	node := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Node"}}
 	node.SetName(nodeOf(pool))
 	node.SetLabels(map[string]string{labelPool: pool, "karpenter.sh/registered": "true"})
-	c.own(nodes, nil, node)
+	c.own(nodeKind, nil, node)
 	node.Object["status"] = ready(node)
-	c.put(nodes, node)
+	c.put(nodeKind, node)
 	_ = unstructured.SetNestedField(pod.Object, node.GetName(), "spec", "nodeName") // it has a spec with the selector
 	pod.Object["status"] = map[string]any{"phase": "Running",
 		"conditions": conditions(pod, string(corev1.PodReadyToStartContainers), string(corev1.PodReady))}
