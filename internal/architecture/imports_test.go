@@ -51,6 +51,7 @@ var mayImport = map[string][]string{
 	"internal/steps/nodegroups": append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/nodepools":  append([]string{"events", "internal/k8s", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/placement":  append([]string{"internal/k8s"}, stepMayUse...),
+	"internal/steps/proof":      append([]string{"internal/k8s", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/refusals":   append([]string{"internal/k8s"}, stepMayUse...),
 
 	// What a pass is made of besides its steps. Resync reports a pass that could not report itself.
@@ -90,7 +91,7 @@ var mayImport = map[string][]string{
 		"internal/pass/validate", "internal/plan", "internal/steps/capacity",
 		"internal/wire/access", "internal/wire/autoscaler", "internal/wire/cluster", "internal/wire/controller",
 		"internal/wire/infrastructure", "internal/wire/network", "internal/wire/nodegroups",
-		"internal/wire/nodepools", "internal/wire/queue", "internal/wire/validate",
+		"internal/wire/nodepools", "internal/wire/proof", "internal/wire/queue", "internal/wire/validate",
 		// Its test lists the operations of all steps.
 		"internal/readonly", "internal/steps/access", "internal/steps/infrastructure", "internal/steps/network",
 		"internal/steps/nodegroups", "internal/steps/nodepools", "internal/steps/queue",

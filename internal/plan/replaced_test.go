@@ -39,7 +39,7 @@ func TestTheSPOTGroupGoesLast(t *testing.T) {
 	got := at(t, with(named, "build_node_enabled", "true"), spotOnly)
 	want := "access access/conflicts network nodegroups/labels nodegroups/copy infrastructure queue controller/crds controller/release " +
 		"controller/plugin " +
-		"nodepools autoscaler nodegroups/build nodegroups/placement nodegroups/retire"
+		"nodepools proof autoscaler nodegroups/build nodegroups/placement nodegroups/retire"
 	if all := stepNames(got.Plan, nil); all != want {
 		t.Errorf("steps %s", all)
 	}
@@ -77,7 +77,7 @@ func TestOffTheCopyStays(t *testing.T) {
 	off := with(named, "karpenter_enabled", "false")
 	wasOn := func(f *plan.Facts) { f.Records = plan.Records{Goal: plan.GoalKarpenter, WasOn: true} }
 	both := at(t, off, func(f *plan.Facts) { spotAnd(f); wasOn(f) }).Plan
-	if all := stepNames(both, nil); !strings.Contains(all, "controller/crds nodegroups/keep autoscaler") ||
+	if all := stepNames(both, nil); !strings.Contains(all, "controller/crds nodegroups/keep nodegroups/build") ||
 		strings.Contains(all, "retire") {
 		t.Errorf("steps %s", all)
 	}

@@ -4,6 +4,7 @@ package stages
 
 import (
 	"fmt"
+	"strings"
 
 	nodefast "sigs.k8s.io/kwok/kustomize/stage/node/fast"
 	nodeheartbeat "sigs.k8s.io/kwok/kustomize/stage/node/heartbeat-with-lease"
@@ -33,12 +34,18 @@ spec:
   next: {delete: true}
 `
 
+// podNetwork is the condition of a pod that has its network, which kwok's own stage does not set.
+const podNetwork = `      - lastTransitionTime: {{ $now | Quote }}
+        status: "True"
+        type: PodReadyToStartContainers
+`
+
 // All returns the stages, by the kind of object that they are for.
 func All() (map[internalversion.StageResourceRef][]*internalversion.Stage, error) {
 	stages := map[internalversion.StageResourceRef][]*internalversion.Stage{}
 	for _, text := range []string{
 		nodefast.DefaultNodeInit, nodeheartbeat.DefaultNodeHeartbeatWithLease,
-		podfast.DefaultPodReady, podfast.DefaultPodComplete, podfast.DefaultPodDelete, podKill,
+		strings.Replace(podfast.DefaultPodReady, "        type: Initialized\n", "        type: Initialized\n"+podNetwork, 1), podfast.DefaultPodComplete, podfast.DefaultPodDelete, podKill,
 	} {
 		stage := &v1alpha1.Stage{}
 		if err := yaml.Unmarshal([]byte(text), stage); err != nil {

@@ -28,6 +28,8 @@ const (
 // Kinds that this package itself uses.
 var (
 	configMaps          = builtin("", "configmaps", "ConfigMap", true)
+	nodeKind            = builtin("", "nodes", "Node", false)
+	podKind             = builtin("", "pods", "Pod", true)
 	crds                = builtin(crdGroup, "customresourcedefinitions", "CustomResourceDefinition", false)
 	roles               = builtin(rbacGroup, "roles", "Role", true)
 	roleBindings        = builtin(rbacGroup, "rolebindings", "RoleBinding", true)
@@ -37,10 +39,9 @@ var (
 
 // builtins are the kinds of every cluster: those that Sawhorse, Karpenter's charts and the sandbox's seed use.
 var builtins = []kind{
-	configMaps, crds, roles, roleBindings, clusterRoles, clusterRoleBindings,
+	configMaps, nodeKind, podKind, crds, roles, roleBindings, clusterRoles, clusterRoleBindings,
 	builtin("", "namespaces", "Namespace", false),
-	builtin("", "nodes", "Node", false),
-	builtin("", "pods", "Pod", true),
+	builtin("", "events", "Event", true),
 	builtin("", "secrets", "Secret", true),
 	builtin("", "services", "Service", true),
 	builtin("", "serviceaccounts", "ServiceAccount", true),

@@ -4,10 +4,10 @@
 // Real are: tokens, which are reviewed as in the sandbox's API server, RBAC, server-side apply with its field managers
 // and conflicts, optimistic locking, and discovery. Objects are in memory, separate for each cluster. Controllers are
 // replaced by a status that appears a moment after a write: Deployments are available, CRDs are established and served,
-// NodePools and EC2NodeClasses are Ready.
+// NodePools and EC2NodeClasses are Ready, and a pod that asks for a node of a NodePool has one.
 //
 // Missing are: schemas, defaults, validation and admission; watches, subresources, strategic merge patches and
-// deletions that wait for finalizers; and everything that pods would do, including Karpenter and its AWS calls.
+// deletions that wait for finalizers; and everything else that pods would do, including Karpenter and its AWS calls.
 package standin
 
 import (

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -70,9 +71,40 @@ func (c *cluster) settle() {
 		}
 		if live := c.objects[u.kind.GroupResource()][u.key]; live != nil {
 			settled := live.DeepCopy()
-			settled.Object["status"] = statuses[u.kind.name](live)
+			if pool := poolOf(u.kind, live); pool != "" {
+				c.launch(settled, pool)
+			} else {
+				settled.Object["status"] = statuses[u.kind.name](live)
+			}
 			c.put(u.kind, settled)
 		}
 		return true
 	})
+}
+
+// labelPool is Karpenter's label of the nodes of a NodePool.
+const labelPool = "karpenter.sh/nodepool"
+
+// poolOf returns the NodePool that a pod asks for a node of.
+func poolOf(k kind, object *unstructured.Unstructured) string {
+	if k.name != podKind.name {
+		return ""
+	}
+	pool, _, _ := unstructured.NestedString(object.Object, "spec", "nodeSelector", labelPool)
+	return pool
+}
+
+func nodeOf(pool string) string { return "node-of-" + pool }
+
+// launch gives a pod a node of the pool that it asks for, with a network. The node goes with the pod. The caller holds c.mu.
+func (c *cluster) launch(pod *unstructured.Unstructured, pool string) {
+	node := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Node"}}
+	node.SetName(nodeOf(pool))
+	node.SetLabels(map[string]string{labelPool: pool, "karpenter.sh/registered": "true"})
+	c.own(nodeKind, nil, node)
+	node.Object["status"] = ready(node)
+	c.put(nodeKind, node)
+	_ = unstructured.SetNestedField(pod.Object, node.GetName(), "spec", "nodeName") // it has a spec with the selector
+	pod.Object["status"] = map[string]any{"phase": "Running",
+		"conditions": conditions(pod, string(corev1.PodReadyToStartContainers), string(corev1.PodReady))}
 }

@@ -66,7 +66,7 @@ func Order(s *Script) {
 
 var autoscalerIsBack = timeline.Like(`Deployment cluster-autoscaler replicas=1`)
 
-// offOrder checks the order of turning off: other capacity comes back first, and the controller, its credentials and
+// offOrder checks the order of turning off: other capacity comes back first, then Cluster Autoscaler, and the controller, its credentials and
 // its queue are deleted only after the last NodeClaim and EC2NodeClass.
 func offOrder(s *Script, all []timeline.Moment, from time.Time) {
 	autoscalerBack := timeline.First(all, from, autoscalerIsBack)
@@ -74,7 +74,7 @@ func offOrder(s *Script, all []timeline.Moment, from time.Time) {
 	poolGoes := timeline.First(all, from, timeline.Like(`^DELETED NodePool workload`))
 	nodes, classes := timeline.Last(all, timeline.Like(`^DELETED NodeClaim`)), timeline.Last(all, timeline.Like(`^DELETED EC2NodeClass`))
 	s.inOrder("Cluster Autoscaler was back before the NodePool went", autoscalerBack, poolGoes)
-	s.inOrder("the build group was back before the NodePool went", buildBack, poolGoes)
+	s.inOrder("the build group was back before Cluster Autoscaler", buildBack, autoscalerBack)
 	s.inOrder("the last EC2NodeClass went after the last NodeClaim", nodes, classes)
 	for _, served := range timeline.Serving {
 		gone := timeline.First(all, from, served.Is)

@@ -27,6 +27,9 @@ var byReason = []struct{ part, remedy string }{
 		"Correct what the reason names; the events of kube-system and docs/karpenter-versions.md help. " +
 		"Then write karpenter_version again, also with the same value, or send Rack Reconcile Requested with \"force\": [\"version\"]: " +
 		"until then this version is not tried again, and every other change goes on."},
+	{outcome.NotHandedOver, "Cluster Autoscaler and the build groups scale as before. Mend what the reason names: a quota (Service Quotas), " +
+		"an organization's policy, a service-linked role, a KMS key's policy, subnets without addresses, or the nodes' network; " +
+		"sawhorse doctor finds most of them. Then the next audit tries again, or Rack Reconcile Requested does at once."},
 	{"AccessDenied", missingRight},
 	{"UnauthorizedOperation", missingRight},
 	{outcome.NoAnswer, "The function cannot reach the API server. " +

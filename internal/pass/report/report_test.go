@@ -358,6 +358,8 @@ func TestFailed(t *testing.T) {
 			"until then this version is not tried again"},
 		{"StepFailed", `{"errorMessage":"` + outcome.TookBack + ` 1.10.0, ` + outcome.NeitherWorks + `"}`,
 			outcome.TookBack + " 1.10.0, " + outcome.NeitherWorks, "no node is launched"},
+		{"StepFailed", `{"errorMessage":"UnauthorizedOperation; ` + outcome.NotHandedOver + `"}`,
+			"UnauthorizedOperation; " + outcome.NotHandedOver, "Cluster Autoscaler and the build groups scale as before"},
 		{"StepDeadlineExceeded", "nodepools: not done after 900 s", "nodepools: not done after 900 s", "did not happen in time"},
 		{"States.Timeout", "", "the call took longer than its time", "nothing is lost"},
 		{"ABORTED", "", "somebody stopped the execution", "goes on from here by itself"},

@@ -1,6 +1,7 @@
 // Package capacity makes sure that the pods of Karpenter's nodes have capacity elsewhere before these nodes are
 // drained. It has two parts. The first step of turning off checks whether there will be capacity, and rejects if not.
-// A later step scales the system node groups up, within their maximum, and waits for their nodes.
+// A later step scales the system node groups up, within their maximum, and waits for their nodes. Only then does Cluster
+// Autoscaler come back.
 package capacity
 
 import (
@@ -88,7 +89,11 @@ func (r *run) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	lack, err := r.lack(ctx, seen, nil)
+	back, err := r.autoscaler(ctx)
+	if err != nil {
+		return err
+	}
+	lack, err := r.lack(ctx, seen, back)
 	if err != nil {
 		return err
 	}
@@ -98,8 +103,8 @@ func (r *run) make(ctx context.Context) error {
 	return r.scale(ctx, lack)
 }
 
-// hold waits for what the first step would have rejected. By now Cluster Autoscaler and the build groups are restored,
-// so a rejection would leave the rack half off.
+// hold waits for what the first step would have rejected. By now the build groups are restored, so a rejection would leave
+// the rack half off.
 func (r *run) hold(err error) error {
 	var rejected *outcome.Rejected
 	if !errors.As(err, &rejected) {

@@ -31,7 +31,8 @@ type shortage struct {
 func (s *shortage) refuse() error {
 	return outcome.Reject("karpenter_enabled",
 		"karpenter_enabled is false, but %s. %s; or put {\"rack\": %q, \"force\": [\"room\"]} "+
-			"as Rack Reconcile Requested on the bus to drain Karpenter's nodes all the same. Until then Karpenter goes on.",
+			"as Rack Reconcile Requested on the bus to drain Karpenter's nodes all the same. Until then Karpenter goes on, "+
+			"and each audit of the schedule tries again.",
 		s.figures(), s.remedy(), s.rack)
 }
 

@@ -81,7 +81,7 @@ func UnmanagedNodePools(foreign []string, onward bool, progress *outcome.Progres
 	}
 	return outcome.Reject("karpenter_enabled", "karpenter_enabled is false, but the cluster has NodePools that Sawhorse did not make: %s; "+
 		"without Karpenter's controller nobody would scale, replace or end their nodes; "+
-		"let whoever made them take them out once their pods run elsewhere, and the next pass goes on, "+
+		"let whoever made them take them out once their pods run elsewhere: each audit of the schedule tries again; "+
 		"or send Rack Reconcile Requested with \"force\": [\"foreign-pools\"], which leaves them and their nodes behind",
 		all)
 }

@@ -30,6 +30,9 @@ func TestLate(t *testing.T) {
 	pool.Take(t).Run(story.Enabled, story.LateParameter, story.LingeringEntry, story.PoliciesLate)
 }
 
+// Turns Karpenter on while EC2 refuses to launch.
+func TestProof(t *testing.T) { pool.Take(t, stage.Long).Run(story.Off, story.Proof) }
+
 // Turns Karpenter off while a pass is turning it on.
 func TestInterrupted(t *testing.T) { pool.Take(t).Run(story.Off, story.Interrupted) }
 
