@@ -42,13 +42,18 @@ func (c *Client) post(ctx context.Context, value any, path ...string) error {
 	if err != nil {
 		return err
 	}
-	scheme := runtime.NewScheme()
-	metav1.AddToGroupVersion(scheme, metav1.Unversioned) // the answer is a Status; client-go's scheme of all kinds takes megabytes
-	config := rest.CopyConfig(c.config)
-	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	client, err := rest.UnversionedRESTClientFor(config)
+	client, err := c.plain()
 	if err != nil {
 		return err
 	}
 	return client.Post().AbsPath(path...).SetHeader("Content-Type", "application/json").Body(body).MaxRetries(0).Do(ctx).Error()
+}
+
+// plain returns a client for requests that are not about one object.
+func (c *Client) plain() (*rest.RESTClient, error) {
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, metav1.Unversioned) // the answer is a Status; client-go's scheme of all kinds takes megabytes
+	config := rest.CopyConfig(c.config)
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	return rest.UnversionedRESTClientFor(config)
 }

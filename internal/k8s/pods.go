@@ -3,6 +3,7 @@ package k8s
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -89,25 +90,24 @@ const crashes = 4
 // startTime is how long a container may fail to start. A registry's refusal for its rate passes sooner.
 const startTime = 2 * time.Minute
 
-// PodFailures lists, pod by pod, what will keep the pods of a Deployment from ever running, for pods made at a time or
-// later. A container that waits for other reasons may still start.
-func (c *Client) PodFailures(ctx context.Context, deployment *unstructured.Unstructured, from, now time.Time) ([]string, error) {
+// NewPods lists the pods of a Deployment that were made at a time or later and are not being deleted.
+func (c *Client) NewPods(ctx context.Context, deployment *unstructured.Unstructured, from time.Time) ([]corev1.Pod, error) {
 	pods, err := c.PodsOf(ctx, deployment)
-	if err != nil {
-		return nil, err
-	}
-	var failures []string
+	return slices.DeleteFunc(pods, func(pod corev1.Pod) bool {
+		return pod.DeletionTimestamp != nil || pod.CreationTimestamp.Time.Before(from.Truncate(time.Second))
+	}), err
+}
+
+// PodFailures lists, pod by pod, what will keep pods from ever running. A container that waits for other reasons may still start.
+func PodFailures(pods []corev1.Pod, now time.Time) (failures []string) {
 	for _, pod := range pods {
-		if pod.DeletionTimestamp != nil || pod.CreationTimestamp.Time.Before(from.Truncate(time.Second)) {
-			continue
-		}
 		for _, container := range pod.Status.ContainerStatuses {
 			if waiting := container.State.Waiting; waiting != nil && failed(container, now.Sub(pod.CreationTimestamp.Time)) {
 				failures = append(failures, "pod "+pod.Name+": "+waiting.Reason+": "+waiting.Message+lastWords(container))
 			}
 		}
 	}
-	return failures, nil
+	return failures
 }
 
 func failed(container corev1.ContainerStatus, age time.Duration) bool {

@@ -30,6 +30,7 @@ type Config struct {
 	Dir           string // folder for data, certificates and kubeconfigs; empty or absent
 	Authenticator string // URL of the token review webhook
 	Ports         Ports
+	KubeletPort   int // where the API server finds the kubelet of every node, on the loopback address
 	Processes     *process.Group
 }
 

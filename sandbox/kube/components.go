@@ -31,6 +31,7 @@ func (c *Cluster) stores() []process.Spec {
 			"--service-account-signing-key-file="+c.file("accounts.key"),
 			"--service-cluster-ip-range=10.100.0.0/16",
 			"--authorization-mode=Node,RBAC",
+			"--kubelet-preferred-address-types=InternalIP",          // nothing resolves the names of nodes
 			"--enable-admission-plugins=ExtendedResourceToleration", // as EKS does
 			"--authentication-token-webhook-config-file="+c.file("webhook.kubeconfig"),
 			"--authentication-token-webhook-version=v1",
@@ -51,7 +52,7 @@ func (c *Cluster) controllers() []process.Spec {
 			"--root-ca-file="+c.file("ca.crt")),
 		c.component("kube-scheduler", scheduler,
 			"--secure-port=0", "--leader-elect=false", "--kube-api-qps=500", "--kube-api-burst=1000"),
-		c.component("kwok", "--kubeconfig="+c.file("kwok.kubeconfig")),
+		c.component("kwok", "--kubeconfig="+c.file("kwok.kubeconfig"), fmt.Sprintf("--kubelet-port=%d", c.config.KubeletPort)),
 	}
 }
 

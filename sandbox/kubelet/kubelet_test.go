@@ -397,3 +397,29 @@ func TestAWSIdentity(t *testing.T) {
 		})
 	}
 }
+
+// kubectl logs, and the reason of a failed version, read these.
+func TestLogs(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"karpenter-0.log": "one\ntwo\n", "karpenter-0.1.log": "three\nfour\n", "other.log": "five\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		query, want string
+		status      int
+	}{
+		{"karpenter-0/controller", "three\nfour\n", http.StatusOK},
+		{"karpenter-0/controller?previous=true", "one\ntwo\n", http.StatusOK},
+		{"karpenter-0/controller?tailLines=1", "four\n", http.StatusOK},
+		{"karpenter-0/controller?tailLines=9&limitBytes=3", "thr", http.StatusOK},
+		{"other/controller?previous=true", "pod other: no container has ended\n", http.StatusNotFound},
+	} {
+		w := httptest.NewRecorder()
+		Logs(dir).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/containerLogs/kube-system/"+c.query, nil))
+		if w.Code != c.status || w.Body.String() != c.want {
+			t.Errorf("%s: %d, %q", c.query, w.Code, w.Body.String())
+		}
+	}
+}

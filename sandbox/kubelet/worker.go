@@ -71,7 +71,7 @@ func (w *worker) serve(ctx context.Context, program string, restarts int32) (rea
 		return "CreateContainerConfigError", err
 	}
 	group := process.NewGroup(w.Logs, w.grace())
-	if err := group.Start(process.Spec{Name: w.logName(restarts), Path: program, Env: environment, Dir: w.folder()}); err != nil {
+	if err := group.Start(process.Spec{Name: logName(w.pod.Name, restarts), Path: program, Env: environment, Dir: w.folder()}); err != nil {
 		return "CreateContainerError", err
 	}
 	defer group.Stop()
@@ -99,11 +99,12 @@ func (w *worker) grace() time.Duration {
 	return maxGrace
 }
 
-func (w *worker) logName(restarts int32) string {
+// logName is the name of a process, and of its log, after a number of restarts.
+func logName(pod string, restarts int32) string {
 	if restarts == 0 {
-		return w.pod.Name
+		return pod
 	}
-	return fmt.Sprintf("%s.%d", w.pod.Name, restarts)
+	return fmt.Sprintf("%s.%d", pod, restarts)
 }
 
 // answers probes the process as a kubelet does: a status from 200 to 399 is a success.

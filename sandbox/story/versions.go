@@ -103,7 +103,7 @@ func Withdrawn(s *Script) {
 
 	s.Chapter("A controller that ends at its start", func() {
 		s.Say("The cluster is not registered for zonal shift, and a controller that is to respect it ends with that. 1.10.0 does not know it.")
-		withdrawn(s, "1.15.1", map[string]string{"karpenter_controller_config": `{"settings":{"enableZonalShift":true}}`}, "CrashLoopBackOff")
+		withdrawn(s, "1.15.1", map[string]string{"karpenter_controller_config": `{"settings":{"enableZonalShift":true}}`}, "CrashLoopBackOff", logged)
 		s.Check("the pods", podsNow, pods)
 		s.Check("the NodeClaims", claimsNow, claimed)
 		s.Reconciled(s.Change(nil, "karpenter_controller_config", "karpenter_version"))
@@ -123,7 +123,7 @@ func Withdrawn(s *Script) {
 	s.Chapter("A controller without a right", func() {
 		s.Say("The permissions boundary does not let 1.15 list instance types, and the controller ends without them.")
 		restore := withhold(s, "ec2:DescribeInstanceTypes", "karpenter.sh-1.15.")
-		withdrawn(s, "1.15.1", map[string]string{}, "CrashLoopBackOff")
+		withdrawn(s, "1.15.1", map[string]string{}, "CrashLoopBackOff", logged)
 		s.Check("the pods", podsNow, pods)
 		s.Check("the NodeClaims", claimsNow, claimed)
 		restore()
@@ -132,6 +132,9 @@ func Withdrawn(s *Script) {
 		s.Until("the pods have gone", "kubectl -n shop get pods -l app=orders -o name", "", time.Minute)
 	})
 }
+
+// logged begins what a reason has from the log of a controller, which goes with its pods.
+const logged = "the last errors in the log of pod karpenter-"
 
 // annotationOf115 says how GPUs are shared between pods. 1.15 reads "many" as no such way.
 const annotationOf115 = "karpenter.k8s.aws/nvidia-consumable-capacity"
@@ -158,12 +161,12 @@ func hashes(s *Script) string {
 }
 
 // withdrawn writes a version that fails, together with other parameters, and waits until 1.10.0 is back.
-func withdrawn(s *Script, version string, set map[string]string, reason string) {
+func withdrawn(s *Script, version string, set map[string]string, reasons ...string) {
 	began := time.Now()
 	set["karpenter_version"] = version
 	s.Change(set)
 	s.Until("a pod has the new image", controllerImages+" | grep -o -F "+version+" || true", version, 2*time.Minute)
-	s.Failed(version, reason)
+	s.Failed(append(reasons, version)...)
 	s.Note("until it is back", time.Since(began))
 	s.Type("sawhorse status demo || true")
 	s.Check("version in force", output("karpenter_version"), "1.10.0")

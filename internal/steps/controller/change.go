@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -23,8 +25,10 @@ const (
 	backTime   = 4 * time.Minute
 	// upgradeTime is longer than the objects of a version take to be applied, so that pods that were made during one count as new ones.
 	upgradeTime = 30 * time.Second
-	// longestReason is the length of a recorded reason in bytes. The status must have room for the warning about it.
-	longestReason = 500
+	// longestReason is the length in bytes of a recorded reason, and longestLog that of the end of the controller's log
+	// behind it. The status must have room for the warning about both.
+	longestReason = 300
+	longestLog    = 400
 	// attemptKey names the record of an attempt.
 	attemptKey = "controller/change"
 )
@@ -102,7 +106,7 @@ func (r *run) change(ctx context.Context, at *attempt) error {
 	}
 	if err := r.install(ctx, r.plan.Controller.Release); err != nil {
 		if lasting(err) && r.late(at.Began) {
-			return r.fail(ctx, at, err.Error())
+			return r.fail(ctx, at, outcome.ShortenTo(longestReason, err.Error()))
 		}
 		return err
 	}
@@ -119,9 +123,9 @@ func (r *run) change(ctx context.Context, at *attempt) error {
 	case found == finding{}:
 		return r.inForce(ctx)
 	case found.failed != "":
-		return r.fail(ctx, at, found.failed)
+		return r.fail(ctx, at, outcome.ShortenTo(longestReason, found.failed)+r.logged(ctx, at))
 	case found.trouble != "" && r.late(at.Installed):
-		return r.fail(ctx, at, found.trouble)
+		return r.fail(ctx, at, outcome.ShortenTo(longestReason, found.trouble)+r.logged(ctx, at))
 	}
 	return outcome.Wait(poll, "%s", found.note())
 }
@@ -159,7 +163,6 @@ func (r *run) begin(ctx context.Context, before *attempt) (*attempt, error) {
 // fail records that a version does not work, and begins the way back. The record of the rack comes first: if the call is
 // stopped after it, no pass tries the version again.
 func (r *run) fail(ctx context.Context, at *attempt, reason string) error {
-	reason = outcome.ShortenTo(longestReason, reason)
 	failed := &plan.RolledBack{Version: at.Version, Reason: reason, Write: at.Write, Generation: r.plan.Generation}
 	if _, err := r.note(ctx, func(record *plan.KarpenterRecord) { record.RolledBack = failed }); err != nil {
 		return err
@@ -249,8 +252,8 @@ func (r *run) works(ctx context.Context, at *attempt, version string) (finding, 
 	var waiting *outcome.NotYet
 	switch err := r.rollout(ctx); {
 	case errors.As(err, &waiting):
-		failures, err := r.podFailures(ctx, at)
-		return finding{trouble: waiting.Note, failed: strings.Join(failures, "; ")}, err
+		pods, err := r.newPods(ctx, at)
+		return finding{trouble: waiting.Note, failed: strings.Join(k8s.PodFailures(pods, r.Now()), "; ")}, err
 	case err != nil:
 		return finding{}, err
 	}
@@ -261,10 +264,26 @@ func (r *run) works(ctx context.Context, at *attempt, version string) (finding, 
 	return r.poolsWork(ctx, at, release)
 }
 
-func (r *run) podFailures(ctx context.Context, at *attempt) ([]string, error) {
+// logged returns what the logs of the new pods say of the reason, as more of a sentence. They go with their pods, and a panic
+// that Karpenter survives stands nowhere else.
+func (r *run) logged(ctx context.Context, at *attempt) string {
+	pods, err := r.newPods(ctx, at)
+	if err != nil {
+		return ""
+	}
+	for i := range pods {
+		if lines := r.client.LogErrors(ctx, &pods[i]); len(lines) > 0 {
+			return "; the last errors in the log of pod " + pods[i].Name + ": " + outcome.ShortenTo(longestLog, strings.Join(lines, "; "))
+		}
+	}
+	return ""
+}
+
+// newPods lists the controller's pods of a version that is being tried.
+func (r *run) newPods(ctx context.Context, at *attempt) ([]corev1.Pod, error) {
 	deployment, err := r.client.Get(ctx, k8s.Deployment, ownership.Namespace, ownership.ReleaseController)
 	if err != nil || deployment == nil {
 		return nil, err
 	}
-	return r.client.PodFailures(ctx, deployment, at.Installed.Add(-upgradeTime), r.Now())
+	return r.client.NewPods(ctx, deployment, at.Installed.Add(-upgradeTime))
 }

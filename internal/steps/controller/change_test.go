@@ -3,6 +3,7 @@ package controller
 import (
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"syscall"
 	"testing"
@@ -323,7 +324,38 @@ func TestADeploymentThatGoesDuringTheLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &run{Step: s.step, plan: s.plan, client: client}
-	if failures, err := r.podFailures(ctx, &attempt{}); err != nil || len(failures) > 0 {
-		t.Errorf("%v, %v", failures, err)
+	if pods, err := r.newPods(ctx, &attempt{}); err != nil || len(pods) > 0 {
+		t.Errorf("%v, %v", pods, err)
 	}
+}
+
+// A controller that survives its own panic says why its pools are not Ready in its log alone, which goes with its pods.
+func TestTheReasonHasTheEndOfTheControllersLog(t *testing.T) {
+	c := changing(t)
+	c.blind["1.12.1"] = true
+	c.plan.Infrastructure.PodIdentity = false
+	config := rest.CopyConfig(c.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return logs{next} })
+	c.step.Connect = c.as(config).Connect
+	c.clock = time.Now().UTC() // that of the API server, which sets the age of pods
+	c.to("1.12.1", "1.10.0", 1)
+	c.run(PartRelease, "upgraded from 1.10.0 release karpenter 1.12.1")
+	c.Create(pod("running", irsaVariable))
+	c.fails("1.12.1", "1.10.0", 1, "EC2NodeClass/workload was Ready before: Ready=False ValidationFailed not authorized; NodePool/workload was Ready "+
+		"before: Ready=False ValidationFailed not authorized; the last errors in the log of pod running: Reconciler error: assignment to entry in nil map")
+}
+
+// logs is a transport to an API server whose kubelets answer.
+type logs struct{ http.RoundTripper }
+
+// WrappedRoundTripper lets client-go reach the transport, to close its idle connections.
+func (l logs) WrappedRoundTripper() http.RoundTripper { return l.RoundTripper }
+
+func (l logs) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !strings.HasSuffix(r.URL.Path, "/pods/running/log") || r.URL.Query().Get("previous") == "true" {
+		return l.RoundTripper.RoundTrip(r)
+	}
+	w := httptest.NewRecorder()
+	_, _ = w.WriteString(`{"level":"ERROR","message":"Reconciler error","error":"assignment to entry in nil map"}`)
+	return w.Result(), nil
 }

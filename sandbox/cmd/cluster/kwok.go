@@ -21,11 +21,12 @@ import (
 func runKwok() int {
 	flags := flag.NewFlagSet("kwok", flag.ExitOnError)
 	kubeconfig := flags.String("kubeconfig", "", "how to reach the API server")
+	kubeletPort := flags.Int("kubelet-port", 0, "where the kubelets of all nodes listen")
 	_ = flags.Parse(os.Args[1:])
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	config, err := kwokConfig(*kubeconfig)
+	config, err := kwokConfig(*kubeconfig, *kubeletPort)
 	if err != nil {
 		return fail("kwok", err)
 	}
@@ -40,7 +41,7 @@ func runKwok() int {
 	return 0
 }
 
-func kwokConfig(kubeconfig string) (controllers.Config, error) {
+func kwokConfig(kubeconfig string, kubeletPort int) (controllers.Config, error) {
 	var none controllers.Config
 	lifeCycles, err := stages.All()
 	if err != nil {
@@ -85,7 +86,8 @@ func kwokConfig(kubeconfig string) (controllers.Config, error) {
 		TypedKwokClient:                   typedKwok,
 		ManageNodesWithAnnotationSelector: "kwok.x-k8s.io/node=fake",
 		CIDR:                              "10.244.0.1/16",
-		NodeIP:                            "10.0.0.10",
+		NodeIP:                            "127.0.0.1",
+		NodePort:                          kubeletPort,
 		PodPlayStageParallelism:           4,
 		NodePlayStageParallelism:          4,
 		LocalStages:                       lifeCycles,

@@ -24,6 +24,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/caller"
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/kube"
+	"github.com/sawhorse-io/sawhorse/sandbox/kubelet"
 	"github.com/sawhorse-io/sawhorse/sandbox/nodegroups"
 	"github.com/sawhorse-io/sawhorse/sandbox/prerequisites"
 	"github.com/sawhorse-io/sawhorse/sandbox/process"
@@ -109,6 +110,10 @@ func (s *sandbox) prepare(fail context.CancelCauseFunc) error {
 	if err != nil {
 		return fmt.Errorf("pod identity webhook: listen: %w", err)
 	}
+	nodes, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("kubelet: listen: %w", err)
+	}
 	ports, giveBack, err := process.FreePorts(5)
 	if err != nil {
 		return err
@@ -122,6 +127,7 @@ func (s *sandbox) prepare(fail context.CancelCauseFunc) error {
 		Binary: s.part("bin/cluster"), Dir: s.data("kube"), Processes: s.processes,
 		Authenticator: "http://" + webhook.Addr().String() + "/",
 		Ports:         kube.Ports{API: ports[2], Etcd: ports[3], EtcdPeer: ports[4]},
+		KubeletPort:   nodes.Addr().(*net.TCPAddr).Port,
 	})
 	if err != nil {
 		return err
@@ -137,6 +143,9 @@ func (s *sandbox) prepare(fail context.CancelCauseFunc) error {
 	if pods, err = s.secure(pods); err != nil {
 		return err
 	}
+	if nodes, err = s.secure(nodes); err != nil {
+		return err
+	}
 	apiserver, err := s.apiFront()
 	if err != nil {
 		return err
@@ -149,6 +158,7 @@ func (s *sandbox) prepare(fail context.CancelCauseFunc) error {
 	s.serve("authenticator", webhook, authenticator, fail)
 	s.serve("API front", front, apiserver, fail)
 	s.serve("pod identity webhook", pods, identities, fail)
+	s.serve("kubelet", nodes, kubelet.Logs(s.logs()), fail)
 	return nil
 }
 
