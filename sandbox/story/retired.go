@@ -71,7 +71,7 @@ func Retired(s *Script) {
 		s.Check("the pool of the pod", stuck.where(), "batch")
 		s.Await("held", func() string {
 			lookAtNodes(s)
-			return fmt.Sprint(s.Status().says(`"held":"`))
+			return fmt.Sprint(s.Status().says(`"held":"Not all pods would schedule, shop/stuck-`))
 		}, "true", 3*time.Minute)
 		s.Type("sawhorse status demo")
 		s.Equal("pods that moved twice", strings.Join(m.twice, " "), "")
