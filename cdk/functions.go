@@ -47,6 +47,7 @@ var functions = []function{
 	{name: "infrastructure", memory: 256, pass: true, writes: true},
 	{name: "controller", memory: 512, pass: true, cluster: true},
 	{name: "nodepools", memory: 256, pass: true, cluster: true},
+	{name: "proof", memory: 256, pass: true, cluster: true},
 	{name: "autoscaler", memory: 256, pass: true, cluster: true},
 	{name: "queue", memory: 256, pass: true},
 	{name: "report", memory: 256, pass: true},
@@ -207,6 +208,9 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 	}
 	if of("nodepools", "nodegroups") {
 		env["SAWHORSE_DRAIN_SECONDS"] = jsii.String(strconv.Itoa(s.DrainSeconds))
+	}
+	if of("proof") {
+		env["SAWHORSE_PROOF_SECONDS"] = jsii.String(strconv.Itoa(s.ProofSeconds))
 	}
 	if f.name == "resync" {
 		env["SAWHORSE_STATE_MACHINE"] = jsii.String(s.machineARN())

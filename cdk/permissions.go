@@ -68,6 +68,7 @@ func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 		"network":        networkPermissions,
 		"nodegroups":     s.nodegroupsPermissions,
 		"nodepools":      nodepoolsPermissions,
+		"proof":          proofPermissions,
 		"autoscaler":     autoscalerPermissions,
 		"infrastructure": s.infrastructurePermissions,
 		"queue":          queuePermissions,
@@ -120,7 +121,7 @@ func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
 		return []awsiam.PolicyStatement{on([]string{records, rollouts}, update, get, query)}
 	}
 	operations := []string{update, get, put}
-	if slices.Contains([]string{"network", "nodegroups", "controller", "nodepools", "autoscaler"}, f.name) {
+	if slices.Contains([]string{"network", "nodegroups", "controller", "nodepools", "proof", "autoscaler"}, f.name) {
 		operations = append(operations, remove) // a baseline that has been restored
 	}
 	return []awsiam.PolicyStatement{on([]string{records}, operations...), on([]string{plans}, get)}
@@ -316,6 +317,11 @@ func nodepoolsPermissions() []awsiam.PolicyStatement {
 		allow([]string{"ec2:DescribeInstances"}, anything),
 		allow([]string{"ec2:TerminateInstances"}, []string{arn("ec2", "instance/*")}, launched),
 	}
+}
+
+// proofPermissions returns the statement for finding out whether build groups are at zero already.
+func proofPermissions() []awsiam.PolicyStatement {
+	return []awsiam.PolicyStatement{allow([]string{"eks:DescribeNodegroup"}, nodeGroups())}
 }
 
 // autoscalerPermissions returns the statement for finding Auto Scaling groups that Cluster Autoscaler scales and that

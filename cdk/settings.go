@@ -31,6 +31,8 @@ type settings struct {
 	ResyncMinutes, ResyncSlots int
 	// RolloutMinutes (rolloutMinutes) is the time between two node checks of all racks with Karpenter.
 	RolloutMinutes int
+	// ProofSeconds (proofSeconds) is how long a pool may take for its first node, before anything is handed over to it.
+	ProofSeconds int
 	// DrainSeconds (drainSeconds) is how long nodes may drain when Karpenter is turned off or when their
 	// node group is replaced.
 	DrainSeconds int
@@ -134,6 +136,7 @@ func readSettings(get func(key string) any) (settings, error) {
 		DebounceSeconds:         r.number("debounceSeconds", 5, 0, 60), // much less than the lease's 180 s
 		ResyncMinutes:           r.number("resyncMinutes", 60, 1, 1440),
 		RolloutMinutes:          r.number("rolloutMinutes", 5, 5, 720),
+		ProofSeconds:            r.number("proofSeconds", 900, 30, ownership.MaxProofSeconds),
 		DrainSeconds:            r.number("drainSeconds", 300, 0, ownership.MaxDrainSeconds),
 		PodIdentityDelaySeconds: r.number("podIdentityDelaySeconds", 15, 0, 60),
 

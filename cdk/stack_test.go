@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 	other := stackOf(app, "Custom", map[string]any{
 		"dist": dir, "stackName": "Other", "architecture": "x86_64", "prefix": "/tools/sawhorse", "busName": "racks", "debounceSeconds": "1",
 		"resyncMinutes": 30.0, "resyncSlots": "3", "rolloutMinutes": 15.0,
-		"drainSeconds": "20", "alarmTopicArn": "arn:aws:sns:eu-central-1:123456789012:alarms",
+		"drainSeconds": "20", "proofSeconds": "60", "alarmTopicArn": "arn:aws:sns:eu-central-1:123456789012:alarms",
 		"subnetIds": []any{"subnet-11111111", "subnet-22222222"}, "securityGroupIds": "sg-11111111", "removal": "destroy", "synthesizer": "cli",
 		"vpcEndpoints":  []any{"com.amazonaws.eu-central-1.ssm", "com.amazonaws.iam", "com.amazonaws.eu-central-1.dynamodb"},
 		"vpcId":         "vpc-11111111",

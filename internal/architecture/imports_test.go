@@ -44,6 +44,7 @@ var mayImport = map[string][]string{
 	"internal/steps/access":     append([]string{"internal/k8s", "internal/steps/admin", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/admin":      append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/autoscaler": append([]string{"internal/k8s", "internal/steps/refusals"}, stepMayUse...),
+	"internal/steps/proof":      append([]string{"internal/k8s", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/capacity":   append([]string{"events", "internal/k8s", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/controller": append([]string{
 		"internal/k8s", "internal/karpenter", "internal/steps/admin", "internal/steps/refusals",
@@ -90,7 +91,7 @@ var mayImport = map[string][]string{
 		"internal/pass/validate", "internal/plan", "internal/steps/capacity",
 		"internal/wire/access", "internal/wire/autoscaler", "internal/wire/cluster", "internal/wire/controller",
 		"internal/wire/infrastructure", "internal/wire/network", "internal/wire/nodegroups",
-		"internal/wire/nodepools", "internal/wire/queue", "internal/wire/validate",
+		"internal/wire/nodepools", "internal/wire/proof", "internal/wire/queue", "internal/wire/validate",
 		// Its test lists the operations of all steps.
 		"internal/readonly", "internal/steps/access", "internal/steps/infrastructure", "internal/steps/network",
 		"internal/steps/nodegroups", "internal/steps/nodepools", "internal/steps/queue",

@@ -79,6 +79,19 @@ func (c *Client) Get(ctx context.Context, kind Kind, namespace, name string) (*u
 	return object, nil
 }
 
+// Create creates an object, and returns its Kind/namespace/name. One of that name that exists is left as it is.
+func (c *Client) Create(ctx context.Context, manifest map[string]any) (subject string, err error) {
+	object, kind, err := decode(manifest)
+	if err != nil {
+		return "", err
+	}
+	_, err = c.in(kind, object.GetNamespace()).Create(ctx, object, metav1.CreateOptions{FieldManager: ownership.FieldManager})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return "", fmt.Errorf("%s: create: %w", Subject(object), err)
+	}
+	return Subject(object), nil
+}
+
 // Update writes the wanted form of an object that was read, if it differs. It reports whether it wrote; wanted is then
 // the object as written. If the object changed since it was read, IsConflict is true for the error.
 func (c *Client) Update(ctx context.Context, kind Kind, live, wanted *unstructured.Unstructured) (bool, error) {

@@ -12,9 +12,15 @@ import (
 func TestGrantsGiveAFunctionItsRightsAndNoOthers(t *testing.T) {
 	cluster := k8stest.New(t)
 	admin := client(t, cluster.Config)
-	for _, function := range []string{"nodepools", "autoscaler", "nodegroups", "audit"} {
+	_, err := admin.Create(ctx, map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{
+		"name": ownership.ProofNamespace}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	functions := map[string]int{"nodepools": 2, "autoscaler": 2, "nodegroups": 2, "audit": 6, "proof": 6}
+	for function, want := range functions {
 		objects, err := k8s.Grants("demo", function, plan.Rights()[function])
-		if err != nil || len(objects) != 2 {
+		if err != nil || len(objects) != want {
 			t.Fatalf("%s: %d grants, %v", function, len(objects), err)
 		}
 		for _, want := range []string{k8s.Created, k8s.Unchanged} {
@@ -29,7 +35,7 @@ func TestGrantsGiveAFunctionItsRightsAndNoOthers(t *testing.T) {
 		}
 	}
 	object := cluster.Create(account("rights", "demo", nil))
-	for _, function := range []string{"nodepools", "autoscaler", "nodegroups", "audit"} {
+	for function := range functions {
 		c := client(t, cluster.As(ownership.Group(function)))
 		if _, err := c.List(ctx, k8s.Secret, "", ""); !k8s.IsForbidden(err) {
 			t.Errorf("%s reads Secrets: %v", function, err)
@@ -40,6 +46,13 @@ func TestGrantsGiveAFunctionItsRightsAndNoOthers(t *testing.T) {
 		_, err := c.List(ctx, k8s.Deployment, "", "")
 		if denied := k8s.IsForbidden(err); denied != (function == "nodepools") {
 			t.Errorf("%s lists Deployments: %v", function, err)
+		}
+		for namespace, may := range map[string]bool{ownership.ProofNamespace: function == "proof", "default": false} {
+			_, err := c.Create(ctx, map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{
+				"name": "rights", "namespace": namespace}})
+			if !k8s.IsForbidden(err) == !may {
+				t.Errorf("%s creates pods in %s: %v", function, namespace, err)
+			}
 		}
 	}
 	for _, rule := range plan.Rights()["audit"] {

@@ -48,6 +48,7 @@ func TestAReadOnlyClientWritesNothing(t *testing.T) {
 			}})
 			return err
 		},
+		"create":          func() error { _, err := c.Create(ctx, account("read-only-too", "demo", nil)); return err },
 		"create by apply": func() error { _, err := c.Apply(ctx, "demo", account("read-only-too", "demo", nil)); return err },
 		"change by apply": func() error {
 			_, err := c.Apply(ctx, "demo", account("read-only", "demo", map[string]any{"a": "1"}))

@@ -104,6 +104,9 @@ func (u *Unreachable) Error() string {
 	return fmt.Sprintf("cluster %s: %s: %s: %v", u.Cluster, u.Host, NoAnswer, u.Cause)
 }
 
+// NotHandedOver is in the error of a proof that has failed.
+const NotHandedOver = "nothing was handed over"
+
 // TookBack is the substring of the error of a change of Karpenter's version that failed.
 const TookBack = "and Sawhorse took it back to"
 

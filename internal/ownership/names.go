@@ -61,6 +61,10 @@ const RackInPrefix = "{rack}"
 // steps that drain are longer.
 const MaxDrainSeconds = 3600
 
+// MaxProofSeconds is the longest time that the stack can give a pool for its first node (proofSeconds). The deadline of the
+// step proof is longer, so that the step itself ends what it began.
+const MaxProofSeconds = 900
+
 // MaxEnabledRack is the longest rack name in characters with Karpenter on. "{rack}-karpenter-build-nodes" and the names that
 // Karpenter derives from it must fit into the limits of AWS.
 const MaxEnabledRack = 26
@@ -155,6 +159,8 @@ const (
 	LabelNodePool = "convox.io/nodepool"
 	// LabelPool is Karpenter's label of nodes and NodeClaims, and its tag of instances, with the same value.
 	LabelPool = "karpenter.sh/nodepool"
+	// LabelRegistered is on nodes that have joined the cluster as Karpenter's, with the value true.
+	LabelRegistered = "karpenter.sh/registered"
 	// LabelNodeGroup is on every node of a managed node group. Its value is the group.
 	LabelNodeGroup = "eks.amazonaws.com/nodegroup"
 	// LabelBuild is on build node groups and build nodes.
@@ -190,6 +196,8 @@ const (
 const (
 	// Namespace is the namespace of Karpenter.
 	Namespace = "kube-system"
+	// ProofNamespace is the namespace of the pods that ask for the first nodes of pools. Nothing else is in it.
+	ProofNamespace = "sawhorse-proof"
 	// ReleaseCRD and ReleaseController are Karpenter's two charts. Helm's releases of them that are taken over have these
 	// names too.
 	ReleaseCRD        = "karpenter-crd"

@@ -1,18 +1,23 @@
 package plan
 
+import "github.com/sawhorse-io/sawhorse/internal/ownership"
+
 // Access describes the cluster's authentication mode, and the rights of Sawhorse's functions in it.
 type Access struct {
 	// Mode is the desired authentication mode: API if the cluster has it already, else API_AND_CONFIG_MAP.
 	Mode string `json:"mode,omitempty"`
 	// Rights has the rules of the ClusterRole of each function. A function that is not in it is a cluster admin.
 	Rights map[string][]Right `json:"rights,omitempty"`
+	// Namespace is the manifest of the namespace in which the function proof creates its pods.
+	Namespace Object `json:"namespace,omitempty"`
 }
 
-// Right allows verbs on one kind of object in all namespaces.
+// Right allows verbs on one kind of object, in one namespace or, if Namespace is empty, in all.
 type Right struct {
-	Group    string   `json:"group"`
-	Resource string   `json:"resource"`
-	Verbs    []string `json:"verbs"`
+	Group     string   `json:"group"`
+	Resource  string   `json:"resource"`
+	Verbs     []string `json:"verbs"`
+	Namespace string   `json:"namespace,omitempty"`
 }
 
 // rights lists what each function may do in the cluster. access and controller are missing because EKS makes them
@@ -36,6 +41,14 @@ var rights = map[string][]Right{
 		right("apps", "deployments", "list", "update"),
 		right("", "nodes", "list"),
 	},
+	"proof": {
+		right("apps", "deployments", "list"), // whether Cluster Autoscaler still scales
+		right("", "nodes", "list"),
+		right("karpenter.sh", "nodeclaims", "list"),
+		rightIn(ownership.ProofNamespace, "pods", "list", "create", "delete"),
+		rightIn(ownership.ProofNamespace, "events", "list"),
+		rightIn(eventNamespace, "events", "list"),
+	},
 	"nodegroups": {
 		right("apps", "deployments", "list", "update"),
 		right("", "pods", "list"),
@@ -58,6 +71,9 @@ var rights = map[string][]Right{
 		right("apps", "daemonsets", "get"),
 		right("", "nodes", "list"),
 		right("", "pods", "list"),
+		right("", "namespaces", "get"),
+		rightIn(ownership.ProofNamespace, "events", "list"),
+		rightIn(eventNamespace, "events", "list"),
 		right("", "services", "get", "list"),
 		right("", "serviceaccounts", "get", "list"),
 		right("policy", "poddisruptionbudgets", "get", "list"),
@@ -73,4 +89,12 @@ var rights = map[string][]Right{
 // Rights returns what each function may do in the cluster.
 func Rights() map[string][]Right { return rights }
 
-func right(group, resource string, verbs ...string) Right { return Right{group, resource, verbs} }
+func right(group, resource string, verbs ...string) Right { return Right{group, resource, verbs, ""} }
+
+// rightIn returns a right in one namespace.
+func rightIn(namespace, resource string, verbs ...string) Right {
+	return Right{"", resource, verbs, namespace}
+}
+
+// eventNamespace has the events about objects without a namespace, such as NodeClaims.
+const eventNamespace = "default"

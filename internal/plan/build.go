@@ -33,6 +33,7 @@ func Build(config params.Config, facts Facts, objects []Object) Outcome {
 		b.autoscaler()
 		if config.Enabled {
 			b.plan.NodePools = NodePools{Objects: objects, Frozen: config.Freeze}
+			b.proof()
 		}
 		b.plan.Steps = b.steps()
 	}
@@ -152,7 +153,7 @@ func (b *builder) ownersTag() (says, remedy string) {
 
 // access chooses the authentication mode. EKS cannot go back to an earlier mode, so API stays API.
 func (b *builder) access() {
-	b.plan.Access = Access{Mode: "API_AND_CONFIG_MAP", Rights: rights}
+	b.plan.Access = Access{Mode: "API_AND_CONFIG_MAP", Rights: rights, Namespace: proofNamespace(b.config.Rack)}
 	if b.facts.Cluster.AuthMode == "API" {
 		b.plan.Access.Mode = "API"
 	}

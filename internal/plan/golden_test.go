@@ -330,7 +330,7 @@ func TestOnlyWhatChangedIsDue(t *testing.T) {
 			f.NodeGroups[1].Labels[ownership.LabelSystemNode] = "true"
 		}, ""},
 		{"a build node comes", on, func(f *plan.Facts) { f.NodeGroups[0].Scaling.Desired = 1 }, ""},
-		{"another maximum of the build group", on, func(f *plan.Facts) { f.NodeGroups[0].Scaling.Max = 5 }, "autoscaler"},
+		{"another maximum of the build group", on, func(f *plan.Facts) { f.NodeGroups[0].Scaling.Max = 5 }, "proof autoscaler"},
 		{"claimed, credentials chosen", on, func(f *plan.Facts) {
 			f.Records = plan.Records{ClusterLock: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
 			f.PodIdentity, f.OIDCProvider = false, false
@@ -339,7 +339,7 @@ func TestOnlyWhatChangedIsDue(t *testing.T) {
 			f.NodeGroups = append(f.NodeGroups, plan.NodeGroup{Name: "system2", InstanceTypes: []string{"m6i.large"}})
 		}, "nodegroups/labels"},
 		{"an additional group", on, func(f *plan.Facts) { f.NodeGroups = append(f.NodeGroups, additional("gpu", "NO_SCHEDULE")) },
-			"autoscaler"},
+			"proof autoscaler"},
 	} {
 		f := facts()
 		if c.facts != nil {
@@ -396,7 +396,7 @@ func TestEverythingOfKarpenterIsDueWhenItIsTurned(t *testing.T) {
 		for _, s := range c.to.Due(applied) {
 			due[s.Name] = true
 		}
-		want := "infrastructure queue controller/release nodepools autoscaler nodegroups/build nodegroups/placement"
+		want := "infrastructure queue controller/release nodepools proof autoscaler nodegroups/build nodegroups/placement"
 		if c.to.Goal == plan.GoalAccess {
 			want += " nodegroups/fit nodegroups/capacity controller/serve"
 		} else {
@@ -460,8 +460,8 @@ func TestBuildsAlwaysHaveNodes(t *testing.T) {
 	for _, c := range []struct {
 		what, from, to, want string
 	}{
-		{"the pool goes", "enable-with-builds", "enable", "nodegroups/build nodepools autoscaler"},
-		{"the pool comes", "enable", "enable-with-builds", "nodepools autoscaler nodegroups/build"},
+		{"the pool goes", "enable-with-builds", "enable", "nodegroups/build nodepools proof autoscaler"},
+		{"the pool comes", "enable", "enable-with-builds", "nodepools proof autoscaler nodegroups/build"},
 	} {
 		applied := texts{}
 		for _, s := range outcome(t, c.from).Plan.Steps {

@@ -34,6 +34,7 @@ type Plan struct {
 	Queue          Queue          `json:"queue"`
 	Controller     Controller     `json:"controller"`
 	NodePools      NodePools      `json:"nodepools"`
+	Proof          Proof          `json:"proof,omitzero"`
 	Autoscaler     Autoscaler     `json:"autoscaler"`
 
 	// Steps are all steps that lead to the goal, in order. A pass takes those that are Due.

@@ -39,7 +39,7 @@ func TestTheSPOTGroupGoesLast(t *testing.T) {
 	got := at(t, with(named, "build_node_enabled", "true"), spotOnly)
 	want := "access access/conflicts network nodegroups/labels nodegroups/copy infrastructure queue controller/crds controller/release " +
 		"controller/plugin " +
-		"nodepools autoscaler nodegroups/build nodegroups/placement nodegroups/retire"
+		"nodepools proof autoscaler nodegroups/build nodegroups/placement nodegroups/retire"
 	if all := stepNames(got.Plan, nil); all != want {
 		t.Errorf("steps %s", all)
 	}

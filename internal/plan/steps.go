@@ -121,6 +121,9 @@ var table = []row{
 		on:   work{900, "NodePools and EC2NodeClasses", ""},
 		off:  work{5400, "NodePools drained and deleted", ""},
 		gone: work{1800, "instances that Karpenter launched ended", ""}},
+	{name: "proof", section: func(p *Plan) any { return p.Proof },
+		on:  work{1080, "a first node of each pool that takes over", "autoscaler"},
+		off: work{300, "pods that asked for first nodes removed", "nodepools"}},
 	{name: "autoscaler", section: autoscalerSection,
 		on:  work{600, "hand-over from Cluster Autoscaler", ""},
 		off: work{600, "Cluster Autoscaler as it was", ""}},
@@ -147,11 +150,13 @@ type entry struct {
 // elsewhere, and reaches the NodePools before a version of Karpenter that may find that nodes differ from what it would
 // launch. The checks that need the API server come next, before anything else is
 // changed. They are repeated when Karpenter is turned on. When it is turned off, name conflicts must not block
-// that; the check of the capacity runs instead, so that a refusal leaves everything unchanged.
+// that; the check of the capacity runs instead, so that a refusal leaves everything unchanged. Pods that an interrupted
+// proof has left would count in it.
 var prepare = []entry{
 	{"access", on, nil},
 	{FreezeStep, on, (*builder).freezes},
 	{"access/conflicts", on, func(b *builder) bool { return !b.turningOff() }},
+	{"proof", off, (*builder).turningOff},
 	{"nodegroups/fit", off, (*builder).turningOff},
 	{"network", on, nil},
 	{"nodegroups/labels", on, nil},
@@ -159,7 +164,7 @@ var prepare = []entry{
 }
 
 // enable is the order for karpenter_enabled=true, after prepare. Existing capacity is only reduced after nodepools,
-// which waits until Karpenter's pools are Ready. If there is no build pool, build groups are restored before their pool
+// which waits until Karpenter's pools are Ready, and after proof, which waits for their first nodes. If there is no build pool, build groups are restored before their pool
 // is removed. A SPOT group's copy is created before any step relies on system nodes, and the group is removed last.
 //
 // A controller finds what it needs: its rights, its queue and its CRDs come before it, and its pools after it. An older
@@ -177,6 +182,7 @@ var enable = []entry{
 	{"controller/release", on, (*builder).lowers},
 	{"queue", on, (*builder).lowers},
 	{"infrastructure", on, (*builder).lowers},
+	{"proof", on, nil},
 	{"autoscaler", on, nil},
 	{"nodegroups/build", on, func(b *builder) bool { return b.plan.Nodegroups.BuildEmpty }},
 	{"nodegroups/placement", on, nil},

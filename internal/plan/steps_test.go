@@ -38,7 +38,7 @@ func of(order []entry, b *builder) []entry {
 func TestPromisesOfTheOrders(t *testing.T) {
 	pool := &builder{plan: Plan{Nodegroups: Nodegroups{BuildEmpty: true, Replaced: []Replacement{{}}}}}
 	for _, after := range []string{"autoscaler", "nodegroups/build", "nodegroups/placement", "nodegroups/retire"} {
-		inOrder(t, "nothing is taken away before the pools are Ready", of(enable, pool), "nodepools", after)
+		inOrder(t, "nothing is taken away before the pools are Ready and have nodes", of(enable, pool), "nodepools", "proof", after)
 	}
 	inOrder(t, "system nodes stay", of(enable, pool), "nodegroups/copy", "controller/release")
 	inOrder(t, "builds have nodes before their pool goes", of(enable, &builder{}), "nodegroups/build", "nodepools", "autoscaler")
@@ -115,8 +115,8 @@ func TestVacantComesFirst(t *testing.T) {
 	on.plan.Steps, off.plan.Steps = on.steps(), off.steps()
 	on.plan.SetFingerprints()
 	off.plan.SetFingerprints()
-	if off.plan.Steps[0].Name != "access" || off.plan.Steps[1].Name != "nodegroups/fit" {
-		t.Errorf("the capacity is checked before anything is changed: %v", off.plan.Steps)
+	if off.plan.Steps[0].Name != "access" || off.plan.Steps[1].Name != "proof" || off.plan.Steps[2].Name != "nodegroups/fit" {
+		t.Errorf("the capacity, without the pods of a proof, is checked before anything is changed: %v", off.plan.Steps)
 	}
 	applied := map[string]string{}
 	for _, s := range on.plan.Steps { // it was on before and is off now
@@ -165,6 +165,7 @@ func TestFingerprints(t *testing.T) {
 			Controller: Controller{CRDs: CRDs{Present: true, Version: "1"}, Release: Release{Present: true, Version: "1", Replicas: 2},
 				DevicePlugin: Object{"kind": "DaemonSet"}},
 			NodePools:  NodePools{Objects: []Object{{"kind": "NodePool"}}, Frozen: true},
+			Proof:      Proof{Pods: []Object{{"kind": "Pod"}}},
 			Autoscaler: Autoscaler{State: AutoscalerOff},
 		}
 	}

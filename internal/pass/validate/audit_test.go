@@ -51,7 +51,7 @@ func TestAFullPassTakesWhatIsDue(t *testing.T) {
 	}
 	s.wrong = map[string]string{"autoscaler": "somebody has changed it"}
 	s.write("karpenter_cpu_limit=200")
-	s.wants(s.pass(true), outcome.PassPlanned, true, "nodepools autoscaler")
+	s.wants(s.pass(true), outcome.PassPlanned, true, "nodepools proof autoscaler")
 }
 
 // A pass that is not full audits only the queue's step.
@@ -168,10 +168,10 @@ func TestALookAtARejectedRack(t *testing.T) {
 	}
 	s.wants(s.pass(true), outcome.PassRejected, false, "")
 	s.wrong = map[string]string{"autoscaler": "somebody has changed it"}
-	if got := s.looked(); got != "autoscaler" {
+	if got := s.looked(); got != "autoscaler proof" {
 		t.Errorf("what is in force is changed: %s", got)
 	}
-	s.wants(s.pass(true), outcome.PassRejected, true, "autoscaler")
+	s.wants(s.pass(true), outcome.PassRejected, true, "proof autoscaler")
 }
 
 func TestALookAtAPausedRack(t *testing.T) {

@@ -282,7 +282,7 @@ func (s *scene) wrote(want ...string) {
 const (
 	before  = "access access/conflicts network nodegroups/labels"
 	prepare = before + " controller/crds"
-	pools   = " controller/release controller/plugin nodegroups/build nodepools autoscaler nodegroups/placement"
+	pools   = " controller/release controller/plugin nodegroups/build nodepools proof autoscaler nodegroups/placement"
 	enable  = before + " infrastructure queue controller/crds" + pools
 	// turnOn is enable after prepare.
 	turnOn    = "access/conflicts infrastructure queue" + pools

@@ -206,8 +206,12 @@ func others(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 	return err
 }
 
-// grant gives the functions that are not administrators their rights in the cluster.
+// grant makes the namespace of the proof's pods, and gives the functions that are not administrators their rights in the
+// cluster.
 func (a *Step) grant(ctx context.Context, client *k8s.Client, p *plan.Plan, w *resource.Writer) error {
+	if err := apply(ctx, client, p, p.Access.Namespace, w); err != nil {
+		return err
+	}
 	for _, function := range slices.Sorted(maps.Keys(a.Principals)) {
 		rights := p.Access.Rights[function]
 		if len(rights) == 0 { // an administrator
@@ -218,14 +222,23 @@ func (a *Step) grant(ctx context.Context, client *k8s.Client, p *plan.Plan, w *r
 			return err
 		}
 		for _, object := range objects {
-			applied, err := client.Apply(ctx, p.Rack, object)
-			if err != nil {
+			if err := apply(ctx, client, p, object, w); err != nil {
 				return err
 			}
-			if applied.Changed() {
-				w.Changed(string(applied.Action), "%s", applied.Subject)
-			}
 		}
+	}
+	return nil
+}
+
+func apply(ctx context.Context, client *k8s.Client, p *plan.Plan, object plan.Object, w *resource.Writer) error {
+	applied, err := client.Apply(ctx, p.Rack, object)
+	switch {
+	case err != nil:
+		return err
+	case applied.Action == k8s.Terminating:
+		return outcome.Wait(poll, "%s: an earlier one of this name is being deleted", applied.Subject)
+	case applied.Changed():
+		w.Changed(string(applied.Action), "%s", applied.Subject)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (a *Step) revoke(ctx context.Context, p *plan.Plan, w *resource.Writer) err
 		return err
 	}
 	w.Happened("rack", "the rights of Sawhorse's functions stay in cluster %s (%v); nobody has them any more; "+
-		"delete them: kubectl delete clusterrolebindings,clusterroles -l %s=%s",
+		"delete them: kubectl -n default delete namespaces,clusterrolebindings,clusterroles,rolebindings,roles -l %s=%s",
 		p.Cluster.Name, err, ownership.TagRack, p.Rack)
 	return nil
 }
@@ -82,7 +82,7 @@ func (a *Step) prune(ctx context.Context, p *plan.Plan, w *resource.Writer) erro
 	if err != nil {
 		return err
 	}
-	for _, kind := range []k8s.Kind{k8s.ClusterRoleBinding, k8s.ClusterRole} {
+	for _, kind := range []k8s.Kind{k8s.RoleBinding, k8s.Role, k8s.Namespace, k8s.ClusterRoleBinding, k8s.ClusterRole} {
 		deleted, err := client.Prune(ctx, kind, p.Rack, nil)
 		for _, subject := range deleted {
 			w.Changed("deleted", "%s", subject)

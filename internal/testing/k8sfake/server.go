@@ -111,7 +111,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) known(path string) bool {
 	for _, resource := range []string{
 		"nodes", "pods", "deployments", "secrets", "nodepools", "nodeclaims", "ec2nodeclasses", "events",
-		"poddisruptionbudgets", "clusterroles", "clusterrolebindings",
+		"poddisruptionbudgets", "clusterroles", "clusterrolebindings", "roles", "rolebindings", "namespaces",
 	} {
 		if strings.HasSuffix(path, "/"+resource) {
 			return true

@@ -20,6 +20,16 @@ func (c *Cluster) Connector(function string) k8s.Connector {
 	if err != nil || len(grants) == 0 {
 		c.t.Fatalf("function %s: %d grants, %v", function, len(grants), err)
 	}
+	for _, right := range plan.Rights()[function] {
+		if right.Namespace == ownership.ProofNamespace {
+			_, err := admin.Create(context.Background(), Object{
+				"apiVersion": "v1", "kind": "Namespace", "metadata": Object{"name": right.Namespace},
+			})
+			if err != nil {
+				c.t.Fatal(err)
+			}
+		}
+	}
 	for _, grant := range grants {
 		if _, err := admin.Apply(context.Background(), "test", grant); err != nil {
 			c.t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/wire/network"
 	"github.com/sawhorse-io/sawhorse/internal/wire/nodegroups"
 	"github.com/sawhorse-io/sawhorse/internal/wire/nodepools"
+	"github.com/sawhorse-io/sawhorse/internal/wire/proof"
 	"github.com/sawhorse-io/sawhorse/internal/wire/queue"
 	"github.com/sawhorse-io/sawhorse/internal/wire/validate"
 )
@@ -84,7 +85,7 @@ func steps(env handler.Env) (map[string]outcome.StepFunc, error) {
 	all := map[string]outcome.StepFunc{}
 	for name, make := range map[string]func(handler.Env, k8s.Connector) (outcome.StepFunc, error){
 		"access": access.New, "autoscaler": autoscaler.New, "controller": controller.New, "nodegroups": nodegroups.New,
-		"nodepools": nodepools.New,
+		"nodepools": nodepools.New, "proof": proof.New,
 	} {
 		step, err := make(env, dial)
 		if err != nil {

@@ -1,0 +1,86 @@
+package proof
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+)
+
+// words returns why a pool has no node, in the words of Karpenter, EC2, the scheduler and the kubelet: how far its
+// NodeClaims have come, and the last warnings about them and about the pod. Karpenter deletes a NodeClaim that cannot be
+// launched within seconds, so that only events tell of it.
+func (r *run) words(ctx context.Context, pool string, pod *corev1.Pod) (string, error) {
+	var all []string
+	err := r.client.Each(ctx, k8s.NodeClaim, "", ownership.LabelPool+"="+pool, func(claim *unstructured.Unstructured) error {
+		for _, step := range []string{"Launched", "Registered", "Initialized"} {
+			if status, _, text := k8s.Condition(claim, step); status != "True" {
+				all = append(all, k8s.Subject(claim)+": "+cmp.Or(text, "Karpenter has not begun with it"))
+				break
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	// Karpenter names a pool's NodeClaims so. A longer name is another pool's.
+	ofPool := regexp.MustCompile("^" + regexp.QuoteMeta(pool) + "-[a-z0-9]{5}$")
+	claims, err := r.warnings(ctx, metav1.NamespaceDefault, func(of corev1.ObjectReference) bool {
+		return of.Kind == k8s.NodeClaim.Name && ofPool.MatchString(of.Name)
+	})
+	if err != nil {
+		return "", err
+	}
+	pods, err := r.warnings(ctx, ownership.ProofNamespace, func(of corev1.ObjectReference) bool { return of.UID == pod.UID })
+	if err != nil {
+		return "", err
+	}
+	all = slices.Concat(all, claims, pods)
+	return cmp.Or(strings.Join(all, "; "), "Karpenter and the scheduler have said nothing about the pod that asks for it"), nil
+}
+
+// warnings returns the last warning about some objects from each component, if it came during this attempt.
+func (r *run) warnings(ctx context.Context, namespace string, about func(corev1.ObjectReference) bool) ([]string, error) {
+	last := map[string]corev1.Event{}
+	err := r.client.Each(ctx, k8s.Event, namespace, "", func(object *unstructured.Unstructured) error {
+		var e corev1.Event
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &e); err != nil {
+			return nil // Only another program's event can be unreadable.
+		}
+		from := cmp.Or(e.Source.Component, e.ReportingController)
+		if e.Type == corev1.EventTypeWarning && about(e.InvolvedObject) && !seen(e).Before(r.attempt.Start.Truncate(time.Second)) &&
+			!seen(e).Before(seen(last[from])) {
+			last[from] = e
+		}
+		return nil
+	})
+	var all []string
+	for _, from := range slices.Sorted(maps.Keys(last)) {
+		all = append(all, from+": "+last[from].Reason+": "+last[from].Message)
+	}
+	return all, err
+}
+
+// seen returns when an event was last seen.
+func seen(e corev1.Event) time.Time {
+	latest := e.LastTimestamp.Time
+	if e.EventTime.After(latest) {
+		latest = e.EventTime.Time
+	}
+	if e.Series != nil && e.Series.LastObservedTime.After(latest) {
+		latest = e.Series.LastObservedTime.Time
+	}
+	return latest
+}
