@@ -38,7 +38,7 @@ var wildcards = []wildcard{
 	{"-karpenter", "a rack's role, queue and rule are named after the rack"},
 	{"-karpenter-nodes", "a rack's role is named after the rack"},
 	{"-karpenter-build-nodes", "a rack's role is named after the rack"},
-	{":role/sawhorse/*", "the roles that Sawhorse makes for racks, and no others, are below this path; they bear the boundary"},
+	{"/sawhorse/*", "the roles that Sawhorse makes for racks, and no others, are below this path; they bear the boundary"},
 	{":role/*", "node groups have roles with whatever names their makers gave them; only read"},
 	{":instance-profile/karpenter/*", "Karpenter's own path: what it left behind is cleared away"},
 	{":instance-profile/*", "boundary: Karpenter's policies scope them by tags, and the names are Karpenter's"},

@@ -84,7 +84,7 @@ func (s *sawhorse) addRoles() {
 		if f.like != "" {
 			continue
 		}
-		// No path: the function infrastructure may write below /sawhorse/, and must not reach these roles.
+		// Not below the racks' path: the function infrastructure may write there, and must not reach these roles.
 		s.roles[f.name] = awsiam.NewRole(s.stack, jsii.String(logicalID(f.name)+"Role"), &awsiam.RoleProps{
 			AssumedBy:   awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
 			Description: jsii.String("Sawhorse function " + f.name),
@@ -181,6 +181,13 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 		"SAWHORSE_PREFIX": jsii.String(s.Prefix),
 		"SAWHORSE_BUS":    s.bus.EventBusName(),
 	}
+	// The SDK's own variables (AWS SDKs and Tools Reference Guide, "Dual-stack and FIPS endpoints").
+	if s.FIPS {
+		env["AWS_USE_FIPS_ENDPOINT"] = jsii.String("true")
+	}
+	if s.DualStack {
+		env["AWS_USE_DUALSTACK_ENDPOINT"] = jsii.String("true")
+	}
 	// The function audit runs the code of validate and of all steps.
 	of := func(names ...string) bool { return f.code() == "audit" || slices.Contains(names, f.name) }
 	if of("validate", "report", "resync", "rollout") {
@@ -202,8 +209,8 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 		env["SAWHORSE_PRINCIPAL"] = s.roles["controller"].RoleArn()
 	}
 	if of("infrastructure") {
-		env["SAWHORSE_CONTROLLER_BOUNDARY"] = s.controllerBoundary.ManagedPolicyArn()
-		env["SAWHORSE_NODE_BOUNDARY"] = s.nodeBoundary.ManagedPolicyArn()
+		env["SAWHORSE_CONTROLLER_BOUNDARY"] = s.controllerBoundary
+		env["SAWHORSE_NODE_BOUNDARY"] = s.nodeBoundary
 		env["SAWHORSE_POD_IDENTITY_DELAY_SECONDS"] = jsii.String(strconv.Itoa(s.PodIdentityDelaySeconds))
 	}
 	if of("nodepools", "nodegroups") {
@@ -223,6 +230,12 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 
 // restrictions adds the variables with the deployment's restrictions on racks. A setting that is empty adds none.
 func (s *sawhorse) restrictions(env map[string]*string) {
+	if s.RolePath != "" {
+		env["SAWHORSE_ROLE_PATH"] = jsii.String(s.RolePath)
+	}
+	if s.BoundaryARN != "" {
+		env["SAWHORSE_BOUNDARY"] = jsii.String(s.BoundaryARN)
+	}
 	if !s.RequireClusterTag {
 		env["SAWHORSE_REQUIRE_CLUSTER_TAG"] = jsii.String("false")
 	}
@@ -230,7 +243,7 @@ func (s *sawhorse) restrictions(env map[string]*string) {
 		"SAWHORSE_NODE_ROLES": s.NodeRoles, "SAWHORSE_OBJECT_PREFIXES": s.ObjectPrefixes, "SAWHORSE_OBJECT_ACCOUNTS": s.objectOwners(),
 		"SAWHORSE_IMAGE_REPOSITORIES": s.ImageRepositories, "SAWHORSE_SYSTEM_NAMESPACES": s.SystemNamespaces,
 		"SAWHORSE_PROXIES":      s.Proxies,
-		"SAWHORSE_IMAGE_OWNERS": s.ImageOwners,
+		"SAWHORSE_IMAGE_OWNERS": s.ImageOwners, "SAWHORSE_NODE_POLICIES": s.NodePolicies,
 	} {
 		if len(list) > 0 {
 			env[variable] = jsii.String(strings.Join(list, ","))

@@ -1,23 +1,29 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // ourRoles returns the roles, with inline policies, that Sawhorse itself creates: everything below its path.
-func ourRoles() []string { return []string{iamARN("role" + ownership.IAMPath + "*")} }
+func (s *sawhorse) ourRoles() []string { return []string{s.roleARN("*")} }
+
+// roleARN returns the ARN of a role that Sawhorse creates for a rack.
+func (s *sawhorse) roleARN(name string) string {
+	return iamARN("role" + ownership.RacksPath(s.RolePath) + name)
+}
 
 // nodeRoles returns the roles of the nodes that Karpenter launches.
-func nodeRoles() []string {
-	path := "role" + ownership.IAMPath
-	return []string{iamARN(path + ownership.NodeRole("*")), iamARN(path + ownership.BuildNodeRole("*"))}
+func (s *sawhorse) nodeRoles() []string {
+	return []string{s.roleARN(ownership.NodeRole("*")), s.roleARN(ownership.BuildNodeRole("*"))}
 }
 
 // toEC2 is the condition for passing a role to instances. In China EC2 has another service name.
@@ -26,38 +32,38 @@ func toEC2() conditions {
 }
 
 // controllerRoles returns the roles of Karpenter's controllers.
-func controllerRoles() []string {
-	return []string{iamARN("role" + ownership.IAMPath + ownership.ControllerRole("*"))}
+func (s *sawhorse) controllerRoles() []string {
+	return []string{s.roleARN(ownership.ControllerRole("*"))}
 }
 
 // bearing is the condition for calls about roles that have the boundary, or get it by the call.
-func bearing(boundary awsiam.ManagedPolicy) conditions {
-	return conditions{"StringEquals": map[string]any{"iam:PermissionsBoundary": boundary.ManagedPolicyArn()}}
+func bearing(boundary *string) conditions {
+	return conditions{"StringEquals": map[string]any{"iam:PermissionsBoundary": boundary}}
 }
 
 // infrastructurePermissions returns the statements for creating roles, access entries and what belongs to them. Roles
 // can be created only below Sawhorse's path and only with a boundary, which limits what the roles can do. Access
 // entries can be created only for node roles.
 func (s *sawhorse) infrastructurePermissions() []awsiam.PolicyStatement {
-	ofNodes := conditions{"ArnLike": map[string]any{"eks:principalArn": nodeRoles()}}
+	ofNodes := conditions{"ArnLike": map[string]any{"eks:principalArn": s.nodeRoles()}}
 	nodesOnly := conditions{"StringEquals": map[string]any{"eks:accessEntryType": "EC2_LINUX"}}
 	ofRacks := conditions{"StringLike": map[string]any{"aws:ResourceTag/" + ownership.TagRack: "*"}}
 	toPods := conditions{"StringEquals": map[string]any{"iam:PassedToService": "pods.eks.amazonaws.com"}}
 	return []awsiam.PolicyStatement{
-		allow([]string{"iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy"}, controllerRoles(),
+		allow([]string{"iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy"}, s.controllerRoles(),
 			bearing(s.controllerBoundary)),
-		allow([]string{"iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:AttachRolePolicy", "iam:PutRolePolicy"}, nodeRoles(),
+		allow([]string{"iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:AttachRolePolicy", "iam:PutRolePolicy"}, s.nodeRoles(),
 			bearing(s.nodeBoundary)),
 		allow([]string{"iam:DeleteRole", "iam:DeleteRolePolicy", "iam:DetachRolePolicy", "iam:GetRolePolicy", "iam:ListRolePolicies",
-			"iam:ListAttachedRolePolicies", "iam:TagRole", "iam:UpdateAssumeRolePolicy"}, ourRoles()),
+			"iam:ListAttachedRolePolicies", "iam:TagRole", "iam:UpdateAssumeRolePolicy"}, s.ourRoles()),
 		allow([]string{"iam:GetRole"}, ourRoleNames()),
 		allow([]string{"iam:ListInstanceProfiles"}, anything),
 		// For the profiles that Karpenter has left behind.
 		allow([]string{"iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}, []string{iamARN("instance-profile/karpenter/*")}),
-		allow([]string{"iam:PassRole"}, controllerRoles(), toPods),
+		allow([]string{"iam:PassRole"}, s.controllerRoles(), toPods),
 		// The creator of an access entry for nodes must be allowed to pass their role (EKS user
 		// guide, "Create access entries").
-		allow([]string{"iam:PassRole"}, nodeRoles(), toEC2()),
+		allow([]string{"iam:PassRole"}, s.nodeRoles(), toEC2()),
 		allow([]string{"eks:ListPodIdentityAssociations"}, clusters()),
 		allow([]string{"eks:CreatePodIdentityAssociation"}, clusters(), s.authorized()),
 		allow([]string{"eks:CreateAccessEntry"}, clusters(), nodesOnly, ofNodes, s.authorized()),
@@ -90,18 +96,39 @@ func unreserved() conditions {
 // addBoundaries adds the permissions boundaries of the roles that Sawhorse creates: the maximum for a Karpenter
 // controller, and for its nodes. The roles' own policies grant less. A node's role also has the policies that its rack
 // names. Boundaries are retained when the stack is deleted, for the roles that still have them. They are outside
-// Sawhorse's path, so the function infrastructure cannot change them.
+// Sawhorse's path, so the function infrastructure cannot change them. A role has one boundary, so boundaryArn takes their
+// place; they are created all the same, because they say what it must contain.
 func (s *sawhorse) addBoundaries() {
-	boundary := func(id, of string, statements []awsiam.PolicyStatement) awsiam.ManagedPolicy {
+	boundary := func(id, of string, statements []awsiam.PolicyStatement) *string {
 		policy := awsiam.NewManagedPolicy(s.stack, jsii.String(id), &awsiam.ManagedPolicyProps{
 			Description: jsii.String("The most that the role of " + of + " may do"),
 			Statements:  &statements,
 		})
 		policy.ApplyRemovalPolicy(s.removal())
-		return policy
+		return jsii.String(cmp.Or(s.BoundaryARN, *policy.ManagedPolicyArn()))
 	}
 	s.controllerBoundary = boundary("ControllerBoundary", "a Karpenter controller", s.controllerAtMost())
 	s.nodeBoundary = boundary("NodeBoundary", "Karpenter's nodes", s.nodesAtMost())
+}
+
+// placeRoles gives the stack's own roles the path and the boundary that the organization demands of every role. It comes
+// after all else, because some constructs make roles of their own.
+func (s *sawhorse) placeRoles() {
+	for _, construct := range *s.stack.Node().FindAll(constructs.ConstructOrder_PREORDER) {
+		if !*awsiam.CfnRole_IsCfnElement(construct) {
+			continue
+		}
+		role, ok := construct.(awsiam.CfnRole)
+		if !ok {
+			continue
+		}
+		if s.RolePath != "" {
+			role.SetPath(&s.RolePath)
+		}
+		if s.BoundaryARN != "" {
+			role.SetPermissionsBoundary(&s.BoundaryARN)
+		}
+	}
 }
 
 // labelNodeClass is Karpenter's tag on the instance profiles that it creates.
@@ -152,8 +179,7 @@ func (s *sawhorse) controllerAtMost() []awsiam.PolicyStatement {
 		allow([]string{"ec2:CreateTags"}, []string{arn("ec2", "instance/*")}, ofPool, named),
 		allow([]string{"ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"},
 			[]string{arn("ec2", "instance/*"), arn("ec2", "launch-template/*")}, ofPool),
-		allow([]string{"iam:PassRole"}, []string{iamARN("role" + ownership.IAMPath + ownership.NodeRole(ownRack)),
-			iamARN("role" + ownership.IAMPath + ownership.BuildNodeRole(ownRack))}, toEC2()),
+		allow([]string{"iam:PassRole"}, []string{s.roleARN(ownership.NodeRole(ownRack)), s.roleARN(ownership.BuildNodeRole(ownRack))}, toEC2()),
 		allow([]string{"iam:CreateInstanceProfile"}, profiles, asked),
 		allow([]string{"iam:TagInstanceProfile"}, profiles, asked, ofClass),
 		allow([]string{"iam:AddRoleToInstanceProfile", "iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}, profiles, ofClass),

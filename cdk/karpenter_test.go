@@ -14,7 +14,7 @@ import (
 func TestTheBoundaryCoversEveryVersionOfKarpenter(t *testing.T) {
 	values := strings.NewReplacer(":*:", ":123456789012:",
 		"${Partition}", "aws", "${Region}", "eu-central-1", "${Account}", "123456789012", "${ClusterName}", "prod",
-		"${NodeRoleARN}", "arn:aws:iam::123456789012:role"+ownership.IAMPath+ownership.NodeRole("prod"),
+		"${NodeRoleARN}", "arn:aws:iam::123456789012:role"+ownership.RacksPath("")+ownership.NodeRole("prod"),
 		"${QueueARN}", "arn:aws:sqs:eu-central-1:123456789012:"+ownership.Queue("prod"),
 	)
 	ofStack := strings.NewReplacer(

@@ -182,7 +182,7 @@ func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 func (s *sawhorse) auditPermissions() []awsiam.PolicyStatement {
 	return append(s.validatePermissions(),
 		allow([]string{"eks:DescribeAccessEntry", "eks:ListAssociatedAccessPolicies"}, accessEntries()),
-		allow([]string{"iam:GetRolePolicy", "iam:ListRolePolicies"}, ourRoles()),
+		allow([]string{"iam:GetRolePolicy", "iam:ListRolePolicies"}, s.ourRoles()),
 		allow([]string{"iam:ListInstanceProfiles"}, anything),
 		allow([]string{"eks:ListPodIdentityAssociations"}, clusters()),
 		allow([]string{"eks:DescribePodIdentityAssociation"}, associations()),

@@ -34,14 +34,20 @@ func (r *reader) match(key, fallback string, pattern *regexp.Regexp) string {
 	return value
 }
 
-var tableNames = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
+var (
+	tableNames = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
+	// rolePaths matches what IAM takes as the beginning of a path (CreateRole, Path), without what has a meaning in a policy.
+	rolePaths  = regexp.MustCompile(`^/([A-Za-z0-9+=,.@_-]+/){1,20}$`)
+	policyARNs = regexp.MustCompile(`^arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[A-Za-z0-9+=,.@_/-]+$`)
+)
 
-func (r *reader) table() string {
-	name := r.text("table", "")
-	if name != "" && !tableNames.MatchString(name) {
-		r.fail("table", name, "the name of a table")
+// optional returns a value that may be absent.
+func (r *reader) optional(key string, pattern *regexp.Regexp, allowed string) string {
+	value := r.text(key, "")
+	if value != "" && !pattern.MatchString(value) {
+		r.fail(key, value, allowed)
 	}
-	return name
+	return value
 }
 
 func (r *reader) oneOf(key, fallback string, others ...string) string {

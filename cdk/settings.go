@@ -70,6 +70,15 @@ type settings struct {
 	// NodeRoles (nodeRoles) are the roles that ON_DEMAND copies of SPOT node groups may get: names with their paths,
 	// with * as a wildcard. If it is empty, no group is replaced.
 	NodeRoles []string
+	// RolePath (rolePath) is the path of the stack's roles, and the beginning of that of the roles that Sawhorse creates. Empty
+	// is the same as "/".
+	RolePath string
+	// BoundaryARN (boundaryArn) is a managed policy that is the permissions boundary of all roles, in place of the stack's own.
+	BoundaryARN string
+	// NodePolicies (nodePolicyArns) are the managed policies that node_policy_arns may name then.
+	NodePolicies []string
+	// FIPS and DualStack (fips, dualStack) have the functions call such endpoints of AWS.
+	FIPS, DualStack bool
 	// RequireClusterTag (requireClusterTag) admits racks only to clusters whose tag sawhorse.dev/rack
 	// has the rack's name.
 	RequireClusterTag bool
@@ -132,7 +141,7 @@ func readSettings(get func(key string) any) (settings, error) {
 		Dist:                    r.text("dist", "dist"),
 		Prefix:                  r.match("prefix", ownership.DefaultPrefix, prefixes),
 		BusName:                 r.match("busName", ownership.Bus, busNames),
-		Table:                   r.table(),
+		Table:                   r.optional("table", tableNames, "the name of a table"),
 		DebounceSeconds:         r.number("debounceSeconds", 5, 0, 60), // much less than the lease's 180 s
 		ResyncMinutes:           r.number("resyncMinutes", 60, 1, 1440),
 		RolloutMinutes:          r.number("rolloutMinutes", 5, 5, 720),
@@ -150,6 +159,13 @@ func readSettings(get func(key string) any) (settings, error) {
 		NodeActions:      r.nodeActions(),
 		NodeRoles: r.matching("nodeRoles", rolePatterns,
 			"a role's name behind its path, if it has one, with * for anything but not for all of it, like eksctl-*-NodeInstanceRole-*"),
+
+		RolePath:    r.optional("rolePath", rolePaths, "an IAM path with a slash at both ends, like /team/"),
+		BoundaryARN: r.optional("boundaryArn", policyARNs, "the ARN of a managed policy, like arn:aws:iam::123456789012:policy/Boundary"),
+		NodePolicies: r.matching("nodePolicyArns", policyARNs,
+			"the ARN of a managed policy, like arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy"),
+		FIPS:      r.oneOf("fips", "false", "true") == "true",
+		DualStack: r.oneOf("dualStack", "false", "true") == "true",
 
 		ReservedConcurrency: r.number("reservedConcurrency", 0, 0, 1000),
 		ValidateConcurrency: r.number("validateConcurrency", 0, 0, 1000),
@@ -199,6 +215,9 @@ func readSettings(get func(key string) any) (settings, error) {
 		r.fail("operatorRacks", fmt.Sprintf("%d names", len(s.OperatorRacks)),
 			fmt.Sprintf("short enough for %d managed policies, which is what IAM lets a role or user have, and not for %d; "+
 				"the beginning of names and *, like team-a-*, stands for many", policiesEach, n))
+	}
+	if len(s.NodePolicies) > 0 && s.BoundaryARN == "" {
+		r.fail("nodePolicyArns", strings.Join(s.NodePolicies, ","), "given together with boundaryArn: the stack's own boundary limits all policies")
 	}
 	r.checkEndpoints(s)
 	return s, errors.Join(r.errs...)

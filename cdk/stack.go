@@ -23,8 +23,8 @@ type sawhorse struct {
 	bus   awsevents.EventBus
 	// undelivered receives the events that EventBridge, the Scheduler or Lambda could not deliver.
 	undelivered awssqs.Queue
-	// controllerBoundary and nodeBoundary are the permissions boundaries of the roles that Sawhorse creates.
-	controllerBoundary, nodeBoundary awsiam.ManagedPolicy
+	// controllerBoundary and nodeBoundary are the ARNs of the permissions boundaries of the roles that Sawhorse creates.
+	controllerBoundary, nodeBoundary *string
 
 	roles     map[string]awsiam.Role
 	functions map[string]awslambda.Function
@@ -57,6 +57,7 @@ func newStack(scope constructs.Construct, id string, settings settings) awscdk.S
 	s.addPeople()
 	s.addAlarms()
 	s.addDashboard()
+	s.placeRoles()
 	s.acceptWildcards()
 	s.output("StateMachineArn", s.machineARN())
 	s.output("BusName", *s.bus.EventBusName())

@@ -31,7 +31,7 @@ type resource struct {
 }
 
 // production is the stack without context values, and custom the one with another value for every setting. again uses
-// the table of an earlier stack, and has the policies of many racks.
+// the table of an earlier stack, has the policies of many racks, and is in an organization that demands a path and a boundary.
 var production, custom, again template
 
 // stacks are the stacks of the templates production and custom.
@@ -69,6 +69,7 @@ func TestMain(m *testing.M) {
 		"imageOwners": "099720109477",
 	})
 	third := stackOf(app, "Again", map[string]any{"dist": dir, "table": "Sawhorse-Table-Earlier", "dryRunConcurrency": 0,
+		"rolePath": "/team/", "boundaryArn": operatorsBoundary, "nodePolicyArns": "arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy", "fips": true, "dualStack": true,
 		"operatorRacks": strings.Join(manyRacks(50), ",")})
 	stacks = []awscdk.Stack{one, other, third}
 	production, custom, again = templateOf(one), templateOf(other), templateOf(third)

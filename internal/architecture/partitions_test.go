@@ -13,6 +13,7 @@ import (
 // aws-cn and aws-us-gov too.
 var inPartitions = map[string]string{
 	"arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy": "an example for people, in the parameters' descriptions",
+	"arn:aws:iam::123456789012:policy/Boundary":           "an example for people, in a refusal",
 	"123456789012.dkr.ecr.eu-central-1.amazonaws.com":     "an example for people, in the parameters' descriptions",
 	"ec2.amazonaws.com":         "the node role's trust has ec2.amazonaws.com.cn in China, and both stand in Karpenter's conditions",
 	"ec2.amazonaws.com.cn":      "see ec2.amazonaws.com",

@@ -126,9 +126,14 @@ func spotRole(o *Observed, found *findings) {
 const createSpotRole = "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
 
 func organization(o *Observed, found *findings) {
+	if len(o.Limited) > 0 {
+		found.add(Fails, fmt.Sprintf("the permissions boundary of %s does not allow %s", o.ControllerRole, strings.Join(o.Limited, ", ")),
+			"If the stack was deployed with boundaryArn, have that policy allow what the stack's own ControllerBoundary does; otherwise send a "+
+				"full Rack Reconcile Requested, which sets the stack's present boundary.")
+	}
 	if len(o.Denied) > 0 {
 		found.add(Fails, "policies of the organization deny "+strings.Join(o.Denied, ", "),
-			"Ask who keeps the organization's service control policies to exempt the rack's roles below the path "+ownership.IAMPath+
-				", or to allow these actions in this region.")
+			"Ask who keeps the organization's service control policies to exempt the rack's roles, "+
+				ownership.ControllerRole(o.Rack)+"*, or to allow these actions in this region.")
 	}
 }

@@ -80,8 +80,8 @@ var checks = []check{
 		[]Source{Parameters, SpotRole}, spotRole,
 	},
 	{
-		"organization", "service control policies, by IAM's simulation",
-		"A role cannot do what a service control policy denies, whatever its own policies allow. " +
+		"organization", "service control policies and the boundary of the controller's role, by IAM's simulation",
+		"A role cannot do what a service control policy denies, or its boundary does not allow, whatever its own policies allow. " +
 			"IAM's simulation does not know the condition keys of the real calls, so treat the result as a hint.",
 		[]Source{Organization}, organization,
 	},

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -27,7 +28,7 @@ func encryption(o *Observed, found *findings) {
 	principal := func(role string) string {
 		return fmt.Sprintf("arn:%s:iam::%s:%s", o.Facts.Cluster.Partition, o.Facts.Cluster.Account, role)
 	}
-	controller := principal("role" + ownership.IAMPath + ownership.ControllerRole(o.Rack))
+	controller := cmp.Or(o.ControllerRole, principal("role"+ownership.RacksPath("")+ownership.ControllerRole(o.Rack)))
 	if len(o.Bounded) > 0 {
 		found.add(Fails,
 			fmt.Sprintf("the permissions boundary of %s keeps %s from it, whatever the key's policy says", controller,

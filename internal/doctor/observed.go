@@ -57,8 +57,12 @@ type Observed struct {
 	Rules      int
 	RuleExists bool
 	SpotRole   bool
+	// ControllerRole is the ARN of the controller's role, or empty if it does not exist yet.
+	ControllerRole string
 	// Bounded are the KeyActions that the permissions boundary of the controller's role does not allow.
 	Bounded []string
+	// Limited are the actions of Karpenter's that the permissions boundary of the controller's role does not allow.
+	Limited []string
 	// Denied are the actions that the organization's policies deny.
 	Denied []string
 

@@ -85,9 +85,14 @@ const (
 )
 
 // Token makes a bearer token for EKS's API servers: a presigned STS GetCallerIdentity URL with the cluster's name as a
-// signed header. It sends no request, so only the API server can tell whether the token is valid.
+// signed header. It sends no request, so only the API server can tell whether the token is valid. The host is always STS's
+// plain one of the region, because the API server's authenticator does not know every other one (aws-iam-authenticator,
+// pkg/token, stsHostsForPartition).
 func Token(ctx context.Context, config aws.Config, cluster string) (string, error) {
-	client := sts.NewPresignClient(sts.NewFromConfig(config))
+	client := sts.NewPresignClient(sts.NewFromConfig(config, func(o *sts.Options) {
+		o.EndpointOptions.UseFIPSEndpoint, o.EndpointOptions.UseDualStackEndpoint =
+			aws.FIPSEndpointStateDisabled, aws.DualStackEndpointStateDisabled
+	}))
 	request, err := client.PresignGetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}, func(o *sts.PresignOptions) {
 		o.ClientOptions = append(o.ClientOptions, sts.WithAPIOptions(
 			smithyhttp.SetHeaderValue(clusterHeader, cluster),

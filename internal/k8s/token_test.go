@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 )
 
@@ -72,6 +73,20 @@ func TestTokenIsWhatTheAuthenticatorTakes(t *testing.T) {
 		if !slices.Contains(known, strings.ToLower(key)) {
 			t.Errorf("the authenticator refuses the parameter %s", key)
 		}
+	}
+}
+
+// The variables are those of the stack's context fips and dualStack.
+func TestTokenHasThePlainHostWithFIPSAndDualStack(t *testing.T) {
+	t.Setenv("AWS_USE_FIPS_ENDPOINT", "true")
+	t.Setenv("AWS_USE_DUALSTACK_ENDPOINT", "true")
+	loaded, err := config.LoadDefaultConfig(t.Context(), config.WithRegion("us-east-1"),
+		config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider("AKID", "secret", "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u := decodeToken(t, loaded); u.Host != "sts.us-east-1.amazonaws.com" {
+		t.Errorf("the URL's host is %s", u.Host)
 	}
 }
 

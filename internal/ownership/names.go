@@ -2,7 +2,10 @@
 // policies of the CDK stack use it, so that each name is defined once.
 package ownership
 
-import "regexp"
+import (
+	"cmp"
+	"regexp"
+)
 
 // Names that the stack and the functions share.
 const (
@@ -12,14 +15,16 @@ const (
 	DefaultStack = "Sawhorse"
 	// DefaultPrefix is the root of the parameter tree.
 	DefaultPrefix = "/sawhorse"
-	// IAMPath is the path of the roles that Sawhorse creates. Its functions may change no others.
-	IAMPath = "/sawhorse/"
 	// MostParameters is the number of standard parameters that SSM allows in an account and region. The quota cannot be
 	// raised (AWS General Reference, Systems Manager endpoints and quotas).
 	MostParameters = 10_000
 	// FieldManager is the field manager for server-side apply.
 	FieldManager = "sawhorse"
 )
+
+// RacksPath returns the path of the roles that Sawhorse creates for racks, below the path of the stack's own roles, which is
+// "/" by default. Its functions may change no others.
+func RacksPath(rolePath string) string { return cmp.Or(rolePath, "/") + "sawhorse/" }
 
 // StateMachine returns the name of a stack's state machine.
 func StateMachine(stack string) string { return stack + "-reconcile" }

@@ -13,6 +13,7 @@ import (
 
 // Parameters that the deployment restricts.
 const (
+	nodePolicyARNs    = "node_policy_arns"
 	imageRepository   = "karpenter_image_repository"
 	systemDeployments = "system_deployments"
 )
@@ -23,6 +24,21 @@ func (b *builder) allowed() {
 	b.imageRepository()
 	b.systemDeployments()
 	b.proxies()
+	b.nodePolicyARNs()
+}
+
+// nodePolicyARNs refuses policies for the nodes' role that nothing would limit: the stack's own boundary of nodes does, and
+// that of somebody else may not.
+func (b *builder) nodePolicyARNs() {
+	for _, policy := range b.config.NodePolicyARNs {
+		if b.facts.Deployment.Boundary == "" || slices.Contains(b.facts.Deployment.NodePolicies, policy) {
+			continue
+		}
+		b.disallowed(nodePolicyARNs, b.inForce(nodePolicyARNs, policy),
+			"node_policy_arns has %s, and the stack's own boundary, which limits what nodes may do, is replaced by %s; allowed is what the "+
+				"stack's context value nodePolicyArns has: %s; write that, or have this policy added to it", policy,
+			b.facts.Deployment.Boundary, cmp.Or(strings.Join(b.facts.Deployment.NodePolicies, ", "), "nothing"))
+	}
 }
 
 // imageRepository refuses an image for Karpenter's controller, which has rights in AWS and in the cluster, that somebody

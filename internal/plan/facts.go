@@ -83,6 +83,12 @@ type Deployment struct {
 	// NodeRoles are patterns for the roles that a copy of a node group may get: path and name, where * matches
 	// anything.
 	NodeRoles []string
+	// Boundary is the ARN of a permissions boundary that is not the stack's own, and so may allow the nodes' role whatever
+	// node_policy_arns names. NodePolicies are those that it may name then. Without a Boundary it may name any.
+	Boundary     string
+	NodePolicies []string
+	// RolePath is the path below which the stack's roles are, with a slash at both ends; empty is the same as "/".
+	RolePath string
 }
 
 // ObjectsOf returns the prefixes below which a rack's objects may be.

@@ -72,11 +72,19 @@ func (d *Document) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// Path returns the IAM path of the role, which its ARN has between the kind and the name.
+func (r Role) Path() string {
+	_, path, _ := strings.Cut(strings.TrimSuffix(r.ARN, r.Name), ":role")
+	return path
+}
+
 // identity is what the section Infrastructure is rendered from.
 type identity struct {
 	Present        bool   `json:"present"`
 	ControllerRole string `json:"controllerRole"`
 	NodeRole       string `json:"nodeRole"`
+	// RolePath is the path of the roles.
+	RolePath       string `json:"rolePath"`
 	PodIdentity    bool   `json:"podIdentity"`
 	CNIIndependent bool   `json:"cniIndependent"`
 	// NodePolicies are the ARNs of the policies attached to the node role, MinimalPolicies those that every node needs.
@@ -102,6 +110,7 @@ func (b *builder) infrastructure() {
 		Present:        b.config.Enabled,
 		ControllerRole: ownership.ControllerRole(b.config.Rack),
 		NodeRole:       ownership.NodeRole(b.config.Rack),
+		RolePath:       ownership.RacksPath(b.facts.Deployment.RolePath),
 		PodIdentity:    b.podIdentity(),
 		CNIIndependent: b.config.Enabled && b.cniIndependent(),
 		SharedNetworks: b.sharedNetworks(),
@@ -229,8 +238,8 @@ func (b *builder) podIdentity() bool {
 func (k karpenter) infrastructure(c Cluster, in identity, queue string) Infrastructure {
 	made := Infrastructure{
 		Present: in.Present, PodIdentity: in.PodIdentity, CNIIndependent: in.CNIIndependent, Tags: in.Tags,
-		Controller: Role{Name: in.ControllerRole, ARN: RoleARN(c, in.ControllerRole)},
-		Nodes:      Role{Name: in.NodeRole, ARN: RoleARN(c, in.NodeRole)},
+		Controller: Role{Name: in.ControllerRole, ARN: in.roleARN(c, in.ControllerRole)},
+		Nodes:      Role{Name: in.NodeRole, ARN: in.roleARN(c, in.NodeRole)},
 	}
 	if !in.Present {
 		return made
@@ -267,7 +276,7 @@ func (in identity) buildNodes(c Cluster, made *Infrastructure) {
 	if in.BuildNodeRole == "" {
 		return
 	}
-	role := Role{Name: in.BuildNodeRole, ARN: RoleARN(c, in.BuildNodeRole)}
+	role := Role{Name: in.BuildNodeRole, ARN: in.roleARN(c, in.BuildNodeRole)}
 	made.Controller.Policies["build-nodes"] = policy(map[string]any{
 		"Sid": "AllowPassingBuildNodeRole", "Effect": "Allow", "Resource": role.ARN, "Action": "iam:PassRole",
 		"Condition": map[string]any{"StringEquals": map[string]any{
@@ -282,9 +291,14 @@ func (in identity) buildNodes(c Cluster, made *Infrastructure) {
 	made.BuildNodes = &role
 }
 
-// RoleARN returns the ARN of a role that Sawhorse makes.
-func RoleARN(c Cluster, name string) string {
-	return fmt.Sprintf("arn:%s:iam::%s:role%s%s", c.Partition, c.Account, ownership.IAMPath, name)
+// roleARN returns the ARN of a role that Sawhorse makes.
+func (in identity) roleARN(c Cluster, name string) string {
+	return fmt.Sprintf("arn:%s:iam::%s:role%s%s", c.Partition, c.Account, in.RolePath, name)
+}
+
+// RoleARN returns the ARN of another of the rack's roles, which all have one path.
+func (i Infrastructure) RoleARN(name string) string {
+	return strings.TrimSuffix(i.Controller.ARN, i.Controller.Name) + name
 }
 
 // controllerPolicies returns the version's policies with the values of a cluster.

@@ -79,6 +79,42 @@ func TestTrustPolicies(t *testing.T) {
 }
 
 // Build nodes run code of others: their role has only what every node needs, whatever node_policy_arns says.
+// Organizations demand paths of their own. The path reaches every place that names a role by its ARN.
+func TestRolesAreBelowThePathOfTheDeployment(t *testing.T) {
+	f := facts()
+	f.Deployment.RolePath = "/team/"
+	made := build(t, with(builds, "build_node_minimal_role_enabled", "true"), f).Plan.Infrastructure
+	for name, role := range map[string]plan.Role{
+		"demo-karpenter": made.Controller, "demo-karpenter-nodes": made.Nodes, "demo-karpenter-build-nodes": *made.BuildNodes,
+	} {
+		const path = "/team/sawhorse/"
+		if arn := "arn:aws:iam::123456789012:role" + path + name; role.ARN != arn || role.Path() != path || made.RoleARN(name) != arn {
+			t.Errorf("%s has the ARN %s, the path %s", name, role.ARN, role.Path())
+		}
+	}
+	for name, policy := range made.Controller.Policies {
+		if strings.Contains(policy.JSON(), ":role/sawhorse/") {
+			t.Errorf("policy %s: %s", name, policy.JSON())
+		}
+	}
+}
+
+// A boundary that is not the stack's own may allow everything.
+func TestNodePoliciesUnderAnotherBoundary(t *testing.T) {
+	const agent, admin = "arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy", "arn:aws:iam::aws:policy/AdministratorAccess"
+	f := facts()
+	f.Deployment.Boundary = "arn:aws:iam::123456789012:policy/Boundary"
+	f.Deployment.NodePolicies = []string{agent}
+	if got := build(t, with(on, "node_policy_arns", agent), f); len(got.Problems) > 0 {
+		t.Error(got.Problems)
+	}
+	refused := build(t, with(on, "node_policy_arns", agent+","+admin), f).Problems
+	if len(refused) != 1 || refused[0].Parameter != "node_policy_arns" || !strings.Contains(refused[0].Message, admin) ||
+		!strings.Contains(refused[0].Message, "policy/Boundary; allowed is what the stack's context value nodePolicyArns has: "+agent) {
+		t.Error(refused)
+	}
+}
+
 func TestTheRoleOfBuildNodesIsMinimal(t *testing.T) {
 	own := with(builds, "build_node_minimal_role_enabled", "true",
 		"node_policy_arns", "arn:aws:iam::123456789012:policy/own,arn:aws:iam::aws:policy/AdministratorAccess")

@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
-	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 	quotatypes "github.com/aws/aws-sdk-go-v2/service/servicequotas/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -117,53 +115,12 @@ func (r *reader) spotRole(ctx context.Context) error {
 	return err
 }
 
-// simulated are actions without which Karpenter does not work.
-var simulated = []string{
-	"ec2:CreateFleet", "ec2:RunInstances", "ec2:CreateLaunchTemplate", "ec2:CreateTags", "ec2:TerminateInstances",
-	"iam:PassRole", "iam:CreateInstanceProfile", "iam:AddRoleToInstanceProfile", "ssm:GetParameter", "sqs:ReceiveMessage",
-	"eks:DescribeCluster",
-}
-
-// organization finds the actions that the organization's policies deny. These policies apply to every role of the
-// account. So it simulates the rack's controller role if there is one, and otherwise the caller. IAM reports their
-// decision separately from that of the role's own policies.
-func (r *reader) organization(ctx context.Context) error {
-	role, err := r.controllerRole(ctx)
-	if err != nil {
-		return err
-	}
-	region := iamtypes.ContextEntry{
-		ContextKeyName: aws.String("aws:RequestedRegion"), ContextKeyType: iamtypes.ContextKeyTypeEnumString,
-		ContextKeyValues: []string{r.o.Facts.Cluster.Region},
-	}
-	r.o.Denied, err = r.simulate(ctx, &iam.SimulatePrincipalPolicyInput{
-		PolicySourceArn: aws.String(cmp.Or(role, r.o.Caller)), ActionNames: simulated, ContextEntries: []iamtypes.ContextEntry{region},
-	}, func(result iamtypes.EvaluationResult) bool {
-		return result.OrganizationsDecisionDetail != nil && !result.OrganizationsDecisionDetail.AllowedByOrganizations
-	})
-	return err
-}
-
 // controllerRole returns the ARN of the rack's controller role; empty if the role does not exist yet.
 func (r *reader) controllerRole(ctx context.Context) (string, error) {
 	role, err := r.observer().Role(ctx, ownership.ControllerRole(r.o.Rack))
 	if role == nil {
 		return "", err
 	}
-	return aws.ToString(role.Arn), nil
-}
-
-// simulate returns the actions for whose simulated result so is true.
-func (r *reader) simulate(ctx context.Context, question *iam.SimulatePrincipalPolicyInput,
-	so func(iamtypes.EvaluationResult) bool) ([]string, error) {
-	var actions []string
-	pages := iam.NewSimulatePrincipalPolicyPaginator(r.IAM, question)
-	err := observe.EachPage(ctx, pages, func(page *iam.SimulatePrincipalPolicyOutput) {
-		for _, result := range page.EvaluationResults {
-			if so(result) {
-				actions = append(actions, aws.ToString(result.EvalActionName))
-			}
-		}
-	})
-	return actions, err
+	r.o.ControllerRole = aws.ToString(role.Arn)
+	return r.o.ControllerRole, nil
 }

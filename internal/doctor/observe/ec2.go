@@ -7,8 +7,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
-	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	kmstypes "github.com/aws/aws-sdk-go-v2/service/kms/types"
 
@@ -85,20 +83,6 @@ func (r *reader) keys(ctx context.Context) error {
 		return nil
 	}
 	return r.bounded(ctx)
-}
-
-// bounded finds the uses of a key that the permissions boundary of the controller's role does not allow. Before the
-// role exists, there is no boundary to check.
-func (r *reader) bounded(ctx context.Context) error {
-	role, err := r.controllerRole(ctx)
-	if err != nil || role == "" {
-		return err
-	}
-	r.o.Bounded, err = r.simulate(ctx, &iam.SimulatePrincipalPolicyInput{PolicySourceArn: &role, ActionNames: doctor.KeyActions},
-		func(result iamtypes.EvaluationResult) bool {
-			return result.PermissionsBoundaryDecisionDetail != nil && !result.PermissionsBoundaryDecisionDetail.AllowedByPermissionsBoundary
-		})
-	return err
 }
 
 // ebsKey is the alias of EBS's own key. The key is created at its first use and does not exist before.

@@ -57,7 +57,7 @@ func (a *account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Unlock()
 	// Some actions are called for several things, and each has its own answer.
 	answer, known := a.answers[action]
-	for _, special := range []string{"prod-karpenter", "L-244521F2", "kms%3ADecrypt"} {
+	for _, special := range []string{"prod-karpenter", "L-244521F2", "kms%3ADecrypt", "ec2%3ARunInstances"} {
 		if it, ok := a.answers[action+" "+special]; ok && strings.Contains(string(body), special) {
 			answer, known = it, true
 		}
@@ -180,7 +180,12 @@ func answers() map[string]string {
 		"GetAccountSummary": `<R><GetAccountSummaryResult><SummaryMap><entry><key>Roles</key><value>7</value></entry>` +
 			`</SummaryMap></GetAccountSummaryResult></R>`,
 		"ListRules":               `{"Rules":[{"Name":"prod-karpenter"},{"Name":"other"}]}`,
-		"SimulatePrincipalPolicy": simulation("ec2:RunInstances", "OrganizationsDecisionDetail", "AllowedByOrganizations"),
+		"SimulatePrincipalPolicy": "<R><SimulatePrincipalPolicyResult><EvaluationResults/></SimulatePrincipalPolicyResult></R>",
+		"SimulatePrincipalPolicy ec2%3ARunInstances": strings.Replace(
+			simulation("ec2:RunInstances", "OrganizationsDecisionDetail", "AllowedByOrganizations"), "<EvaluationResults>",
+			"<EvaluationResults><member><EvalActionName>ec2:CreateTags</EvalActionName><EvalDecision>implicitDeny</EvalDecision>"+
+				"<PermissionsBoundaryDecisionDetail><AllowedByPermissionsBoundary>false</AllowedByPermissionsBoundary>"+
+				"</PermissionsBoundaryDecisionDetail></member>", 1),
 		"SimulatePrincipalPolicy kms%3ADecrypt": simulation("kms:CreateGrant", "PermissionsBoundaryDecisionDetail",
 			"AllowedByPermissionsBoundary"),
 	}
@@ -210,7 +215,7 @@ func TestLook(t *testing.T) {
 		o.Facts.NodeGroups[0].Subnets, o.Facts.NodeGroups[0].Taints[0].Effect, o.AddOns, o.Association, o.Facts.OIDCProvider,
 		len(o.Facts.Subnets), o.Free["subnet-a"], len(o.Facts.SecurityGroups), o.Facts.SecurityGroups[0].Tags, o.Endpoints,
 		o.Instances[0], o.Keys, o.Quotas[doctor.SpotVCPU],
-		o.Quotas[doctor.RulesPerBus], o.Account, o.Rules, o.RuleExists, o.SpotRole, o.Denied, o.Bounded,
+		o.Quotas[doctor.RulesPerBus], o.Account, o.Rules, o.RuleExists, o.SpotRole, o.Denied, o.Limited, o.Bounded,
 		o.Budgets[0].Status.ExpectedPods, o.Parameters, strings.HasPrefix(o.Held, "the rack is held (upgrade)"), o.Facts.Cluster.AuthMode,
 	}
 	want := []any{
@@ -225,7 +230,8 @@ func TestLook(t *testing.T) {
 			{ID: "key-1", State: "Enabled", Policy: "{}", Grantees: []string{"arn:someone"}},
 			{ID: "key-2", State: "Enabled", Policy: "{}", Grantees: []string{"arn:someone"}},
 		},
-		64.0, 300.0, map[string]int{"Roles": 7}, 2, true, true, []string{"ec2:RunInstances"}, []string{"kms:CreateGrant"}, int32(3), 2, true,
+		64.0, 300.0, map[string]int{"Roles": 7}, 2, true, true, []string{"ec2:RunInstances"}, []string{"ec2:CreateTags"},
+		[]string{"kms:CreateGrant"}, int32(3), 2, true,
 		"API_AND_CONFIG_MAP",
 	}
 	for i := range want {

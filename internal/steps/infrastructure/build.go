@@ -57,7 +57,7 @@ func (i *Step) retire(ctx context.Context, p *plan.Plan, role string, w *resourc
 			return err
 		}
 	}
-	w.Outputs[buildOutput] = plan.RoleARN(p.Cluster, role)
+	w.Outputs[buildOutput] = p.Infrastructure.RoleARN(role)
 	w.Warn(params.ParamBuildRole, "role %s is kept until no node has it any more: Karpenter replaces its nodes as the "+
 		"disruption budget of pool %s allows, and the first audit after that removes the role", role, ownership.BuildPool)
 	return nil

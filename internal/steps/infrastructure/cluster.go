@@ -114,7 +114,7 @@ func (i *Step) deleteEntry(ctx context.Context, p *plan.Plan, principal string) 
 
 // removeEntry deletes the access entry of a role of nodes if Sawhorse made it.
 func (i *Step) removeEntry(ctx context.Context, p *plan.Plan, role string, w *resource.Writer) error {
-	principal := plan.RoleARN(p.Cluster, role)
+	principal := p.Infrastructure.RoleARN(role)
 	live, _, err := i.describeEntry(ctx, p, role, principal)
 	if err != nil || !live.Found && p.Cluster.Gone {
 		return err

@@ -335,6 +335,24 @@ func TestForeignResources(t *testing.T) {
 }
 
 // An access entry that an administrator created for the node role is used, and it stays when Karpenter is removed.
+// IAM cannot move a role, and the function may change roles of the stack's path only.
+func TestARoleWithAnotherPathIsLeftAsItIs(t *testing.T) {
+	cloud, step := begin()
+	p := wanted(true, true)
+	run(t, step, p)
+	before := len(cloud.Writes())
+	for _, role := range []*plan.Role{&p.Infrastructure.Controller, &p.Infrastructure.Nodes} {
+		role.ARN = strings.Replace(role.ARN, "/sawhorse/", "/team/sawhorse/", 1)
+	}
+	_, err := step.Run(t.Context(), p, "")
+	if err == nil || !strings.Contains(err.Error(), "has the path /sawhorse/, and the stack was deployed for /team/sawhorse/") {
+		t.Error(err)
+	}
+	if writes := cloud.Writes()[before:]; len(writes) > 0 {
+		t.Errorf("wrote %v", writes)
+	}
+}
+
 func TestLeavesAForeignEntry(t *testing.T) {
 	cloud, i := begin()
 	run(t, i, wanted(true, true))

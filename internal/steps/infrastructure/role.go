@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
-	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
@@ -57,6 +57,11 @@ func (i *Step) role(ctx context.Context, p *plan.Plan, wanted wantedRole, w *res
 	}
 	if err != nil {
 		return nil, err
+	}
+	if owned && aws.ToString(live.Path) != wanted.Path() {
+		return nil, outcome.Reject("rack", "IAM role %s has the path %s, and the stack was deployed for %s (context rolePath), where alone it may "+
+			"change roles; IAM cannot move a role: deploy the stack with the earlier rolePath, or turn Karpenter off before you change it",
+			wanted.Name, aws.ToString(live.Path), wanted.Path())
 	}
 	err = w.Ensure(ctx, liveRole(wanted.Name, live, owned), resource.Wanted{
 		Unowned: outcome.Reject("rack", "IAM role %s exists and was not made by Sawhorse for this rack and cluster "+
@@ -140,7 +145,7 @@ func (i *Step) roleParts(p *plan.Plan, live *types.Role, wanted wantedRole) []re
 
 func (i *Step) createRole(ctx context.Context, p *plan.Plan, wanted wantedRole) (*types.Role, error) {
 	out, err := i.IAM.CreateRole(ctx, &iam.CreateRoleInput{
-		RoleName: &wanted.Name, Path: new(ownership.IAMPath), Description: &wanted.Description,
+		RoleName: &wanted.Name, Path: new(wanted.Path()), Description: &wanted.Description,
 		AssumeRolePolicyDocument: new(wanted.Trust.JSON()), PermissionsBoundary: &wanted.boundary, Tags: iamTags(p.Infrastructure.Tags),
 	})
 	if errors.As(err, new(*types.EntityAlreadyExistsException)) {

@@ -32,7 +32,8 @@ func New(env handler.Env, auditor validate.Auditor, bus report.Bus) *validate.Va
 			ObjectPrefixes: env.List("SAWHORSE_OBJECT_PREFIXES"), ObjectOwners: env.List("SAWHORSE_OBJECT_ACCOUNTS"),
 			ImageRepositories: env.List("SAWHORSE_IMAGE_REPOSITORIES"), SystemNamespaces: env.List("SAWHORSE_SYSTEM_NAMESPACES"),
 			Proxies:     env.List("SAWHORSE_PROXIES"),
-			ImageOwners: env.List("SAWHORSE_IMAGE_OWNERS"),
+			ImageOwners: env.List("SAWHORSE_IMAGE_OWNERS"), RolePath: os.Getenv("SAWHORSE_ROLE_PATH"),
+			Boundary: os.Getenv("SAWHORSE_BOUNDARY"), NodePolicies: env.List("SAWHORSE_NODE_POLICIES"),
 		},
 	}
 	return &validate.Validate{

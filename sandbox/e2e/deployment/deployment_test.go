@@ -37,3 +37,8 @@ func TestUpgrade(t *testing.T) {
 
 // Removes the stack while Karpenter is on, deploys it again, and removes it for good.
 func TestRemoving(t *testing.T) { pool.Take(t, stage.Spoils).Run(story.Enabled, story.Removing) }
+
+// Deploys the stack with a path and a boundary of the organization's.
+func TestOrganization(t *testing.T) {
+	pool.Take(t, stage.Untouched, stage.Spoils).Run(story.Organization)
+}
