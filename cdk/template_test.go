@@ -276,8 +276,8 @@ func TestFunctions(t *testing.T) {
 		"validate": {"METRICS", "NODE_ROLES"}, "report": {"METRICS"}, "access": {"PRINCIPALS"}, "controller": {"PRINCIPAL"},
 		"infrastructure": {"CONTROLLER_BOUNDARY", "NODE_BOUNDARY", "POD_IDENTITY_DELAY_SECONDS"}, "nodepools": {"DRAIN_SECONDS"},
 		"nodegroups": {"DRAIN_SECONDS"}, "proof": {"PROOF_SECONDS"},
-		"rollout":    {"METRICS"},
-		"resync":     {"METRICS", "STATE_MACHINE", "AUDIT", "RESYNC_MINUTES", "RESYNC_SLOTS"},
+		"rollout": {"METRICS"},
+		"resync":  {"METRICS", "STATE_MACHINE", "AUDIT", "RESYNC_MINUTES", "RESYNC_SLOTS"},
 		"audit": {"METRICS", "NODE_ROLES", "PRINCIPALS", "PRINCIPAL", "CONTROLLER_BOUNDARY", "NODE_BOUNDARY", "POD_IDENTITY_DELAY_SECONDS",
 			"DRAIN_SECONDS", "PROOF_SECONDS"},
 	}

@@ -244,8 +244,12 @@ func (c *cluster) put(k kind, object *unstructured.Unstructured) {
 func (c *cluster) remove(k kind, namespace, name string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, err := c.live(k, namespace, name); err != nil {
+	object, err := c.live(k, namespace, name)
+	if err != nil {
 		return err
+	}
+	if k == pods {
+		delete(c.objects[nodes.GroupResource()], types.NamespacedName{Name: nodeOf(object)})
 	}
 	c.version++
 	delete(c.objects[k.GroupResource()], types.NamespacedName{Namespace: namespace, Name: name})

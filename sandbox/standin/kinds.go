@@ -27,6 +27,8 @@ const (
 
 // Kinds that this package itself uses.
 var (
+	nodes               = builtin("", "nodes", "Node", false)
+	pods                = builtin("", "pods", "Pod", true)
 	configMaps          = builtin("", "configmaps", "ConfigMap", true)
 	crds                = builtin(crdGroup, "customresourcedefinitions", "CustomResourceDefinition", false)
 	roles               = builtin(rbacGroup, "roles", "Role", true)
@@ -39,8 +41,8 @@ var (
 var builtins = []kind{
 	configMaps, crds, roles, roleBindings, clusterRoles, clusterRoleBindings,
 	builtin("", "namespaces", "Namespace", false),
-	builtin("", "nodes", "Node", false),
-	builtin("", "pods", "Pod", true),
+	builtin("", "events", "Event", true),
+	nodes, pods,
 	builtin("", "secrets", "Secret", true),
 	builtin("", "services", "Service", true),
 	builtin("", "serviceaccounts", "ServiceAccount", true),
