@@ -44,6 +44,7 @@ var mayImport = map[string][]string{
 	"internal/steps/access":     append([]string{"internal/k8s", "internal/steps/admin", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/admin":      append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/autoscaler": append([]string{"internal/k8s", "internal/steps/refusals"}, stepMayUse...),
+	"internal/steps/proof":      append([]string{"internal/k8s", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/capacity":   append([]string{"events", "internal/k8s", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/controller": append([]string{
 		"internal/k8s", "internal/karpenter", "internal/steps/admin", "internal/steps/refusals",
@@ -51,7 +52,6 @@ var mayImport = map[string][]string{
 	"internal/steps/nodegroups": append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/nodepools":  append([]string{"events", "internal/k8s", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/placement":  append([]string{"internal/k8s"}, stepMayUse...),
-	"internal/steps/proof":      append([]string{"internal/k8s", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/refusals":   append([]string{"internal/k8s"}, stepMayUse...),
 
 	// What a pass is made of besides its steps. Resync reports a pass that could not report itself.

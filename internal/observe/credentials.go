@@ -60,6 +60,26 @@ func (o *Observer) OIDCProvider(ctx context.Context, c plan.Cluster) (exists, wi
 	return true, !slices.Contains(out.ClientIDList, ownership.OIDCClient), nil
 }
 
+// noSpotRole reports whether the account lacks the role that spot instances need, if a pool may launch some.
+func (o *Observer) noSpotRole(ctx context.Context, config params.Config) (bool, error) {
+	pools := append([]params.Pool{config.Workload}, config.Additional...)
+	if config.BuildNodes {
+		pools = append(pools, config.Build)
+	}
+	asks := config.Override.NodePool != nil // which may have a requirement of its own
+	for _, p := range pools {
+		asks = asks || slices.Contains(p.CapacityTypes, "spot")
+	}
+	if !config.Enabled || !asks {
+		return false, nil
+	}
+	role, err := o.Role(ctx, ownership.SpotRole)
+	if err != nil {
+		return false, fmt.Errorf("role %s: get: %w", ownership.SpotRole, err)
+	}
+	return role == nil, nil
+}
+
 // systemPolicies returns the policies that are attached to the roles of the system node groups.
 func (o *Observer) systemPolicies(ctx context.Context, config params.Config, facts plan.Facts) ([]string, error) {
 	var roles, policies []string

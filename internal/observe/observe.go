@@ -75,6 +75,10 @@ func (o *Observer) Facts(ctx context.Context, config params.Config, records plan
 		},
 		func(ctx context.Context) error { return o.credentials(ctx, config, cluster.Cluster, records, &facts) },
 		func(ctx context.Context) (err error) {
+			facts.NoSpotRole, err = o.noSpotRole(ctx, config)
+			return err
+		},
+		func(ctx context.Context) (err error) {
 			if config.Enabled && !records.WasOn {
 				facts.Unmanaged, err = o.unmanaged(ctx, config, cluster.ARN)
 			}

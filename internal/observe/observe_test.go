@@ -243,6 +243,25 @@ func TestSystemPolicies(t *testing.T) {
 	}
 }
 
+// The role of spot instances is looked up once, and only if a pool may launch some.
+func TestTheRoleOfSpotInstances(t *testing.T) {
+	s := begin(t)
+	s.cloud.Forget()
+	if s.observed(enabled, plan.Records{}).NoSpotRole || strings.Contains(strings.Join(s.cloud.Made(), " "), ownership.SpotRole) {
+		t.Errorf("without spot: %v", s.cloud.Made())
+	}
+	spot := enabled
+	spot.Additional = []params.Pool{{CapacityTypes: []string{"spot"}}}
+	s.cloud.Forget()
+	if !s.observed(spot, plan.Records{}).NoSpotRole || strings.Count(strings.Join(s.cloud.Made(), " "), ownership.SpotRole) != 1 {
+		t.Errorf("without the role: %v", s.cloud.Made())
+	}
+	s.cloud.IAM.Roles[ownership.SpotRole] = &awsfake.Role{}
+	if s.observed(spot, plan.Records{}).NoSpotRole {
+		t.Error("with the role")
+	}
+}
+
 // If somebody has deleted the launch template of a group, the pass continues, and keeps the tag on security groups that
 // it can no longer find through the template.
 func TestObserveALostLaunchTemplate(t *testing.T) {

@@ -100,6 +100,12 @@ func Queue(rack string) string { return rack + "-karpenter" }
 // Rule returns the name of the EventBridge rule that sends events to the interruption queue.
 func Rule(rack string) string { return rack + "-karpenter" }
 
+// SpotRole is EC2's service-linked role for spot instances. An account without it launches none.
+const SpotRole = "AWSServiceRoleForEC2Spot"
+
+// SpotRolePath is its path.
+const SpotRolePath = "/aws-service-role/spot.amazonaws.com/"
+
 // PodIdentityAgent is the EKS add-on by which pods get credentials through EKS Pod Identity.
 const PodIdentityAgent = "eks-pod-identity-agent"
 

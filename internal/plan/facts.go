@@ -31,6 +31,9 @@ type Facts struct {
 	CNI *CNI `json:"cni,omitempty"`
 	// SystemPolicies has the ARNs of the policies that are attached to the roles of the system node groups.
 	SystemPolicies []string `json:"systemPolicies,omitempty"`
+	// NoSpotRole means that the account lacks EC2's service-linked role for spot instances. It is looked up if a pool may
+	// launch any.
+	NoSpotRole bool `json:"noSpotRole,omitempty"`
 	// Architectures maps instance types that Karpenter does not know to their architecture according to EC2: amd64 or
 	// arm64.
 	Architectures map[string]string `json:"architectures,omitempty"`

@@ -86,6 +86,7 @@ func Validate(in Input) Result {
 	if d.others {
 		parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Check())...)
 	}
+	parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Launches(in.Facts))...)
 	foreign, known := d.compiled.Images(in.Facts, in.InForce)
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, foreign)...)
 	parsed.Advise(known...)

@@ -2,12 +2,14 @@ package seed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
 
 const trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"%s.amazonaws.com"},` +
@@ -20,6 +22,22 @@ func (a *account) makeRoles(ctx context.Context) error {
 	}
 	a.nodeARN, err = a.makeRole(ctx, a.cluster+"-node", "ec2", "AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy",
 		"AmazonEC2ContainerRegistryPullOnly", "AmazonSSMManagedInstanceCore")
+	if err != nil {
+		return err
+	}
+	return a.makeSpotRole(ctx)
+}
+
+// makeSpotRole creates EC2's service-linked role for spot instances, once for the account. MiniStack's own call gives it
+// another name.
+func (a *account) makeSpotRole(ctx context.Context) error {
+	_, err := a.iam.CreateRole(ctx, &iam.CreateRoleInput{
+		RoleName: aws.String("AWSServiceRoleForEC2Spot"), Path: aws.String("/aws-service-role/spot.amazonaws.com/"),
+		AssumeRolePolicyDocument: aws.String(fmt.Sprintf(trust, "spot")),
+	})
+	if errors.As(err, new(*iamtypes.EntityAlreadyExistsException)) {
+		return nil
+	}
 	return err
 }
 

@@ -18,6 +18,39 @@ import (
 // pod is deleted when its grace period is over. Other pods are deleted at once.
 const IgnoresSignals = "sandbox.sawhorse.dev/ignores-signals"
 
+// NoNetwork, with the value true, is the annotation of a pod that gets no address: its containers do not start.
+const NoNetwork = "sandbox.sawhorse.dev/no-network"
+
+const podNoNetwork = `
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata:
+  name: pod-no-network
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchAnnotations: {` + NoNetwork + `: "true"}
+    matchExpressions:
+    - {key: .metadata.deletionTimestamp, operator: DoesNotExist}
+    - {key: '.status.conditions.[] | select( .type == "PodReadyToStartContainers" ) | .status', operator: DoesNotExist}
+  next:
+    event:
+      type: Warning
+      reason: FailedCreatePodSandBox
+      message: >-
+        Failed to create pod sandbox: plugin type="aws-cni" name="aws-cni" failed (add): add cmd: failed to assign an IP address to container
+    statusTemplate: |
+      conditions:
+      - {type: PodReadyToStartContainers, status: "False", lastTransitionTime: {{ Now | Quote }}}
+`
+
+// network is the condition of a pod whose containers may start. kwok's own stages do not have it.
+const network = `conditions:
+      - lastTransitionTime: {{ $now | Quote }}
+        status: "True"
+        type: PodReadyToStartContainers
+`
+
 const podKill = `
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
@@ -34,18 +67,13 @@ spec:
   next: {delete: true}
 `
 
-// podNetwork is the condition of a pod that has its network, which kwok's own stage does not set.
-const podNetwork = `      - lastTransitionTime: {{ $now | Quote }}
-        status: "True"
-        type: PodReadyToStartContainers
-`
-
 // All returns the stages, by the kind of object that they are for.
 func All() (map[internalversion.StageResourceRef][]*internalversion.Stage, error) {
 	stages := map[internalversion.StageResourceRef][]*internalversion.Stage{}
 	for _, text := range []string{
 		nodefast.DefaultNodeInit, nodeheartbeat.DefaultNodeHeartbeatWithLease,
-		strings.Replace(podfast.DefaultPodReady, "        type: Initialized\n", "        type: Initialized\n"+podNetwork, 1), podfast.DefaultPodComplete, podfast.DefaultPodDelete, podKill,
+		strings.Replace(podfast.DefaultPodReady, "conditions:\n", network, 1), podfast.DefaultPodComplete, podfast.DefaultPodDelete, podKill,
+		podNoNetwork,
 	} {
 		stage := &v1alpha1.Stage{}
 		if err := yaml.Unmarshal([]byte(text), stage); err != nil {
@@ -55,6 +83,9 @@ func All() (map[internalversion.StageResourceRef][]*internalversion.Stage, error
 			// Karpenter's own pods run the real controller: its process decides when they are Ready and
 			// when they are deleted.
 			leaveOut(stage, `.metadata.labels["app.kubernetes.io/name"]`, "karpenter")
+		}
+		if stage.Name == "pod-ready" {
+			leaveOut(stage, `.metadata.annotations["`+NoNetwork+`"]`, "true")
 		}
 		if stage.Name == "pod-delete" {
 			leaveOut(stage, `.metadata.annotations["`+IgnoresSignals+`"]`, "true")

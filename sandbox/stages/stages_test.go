@@ -1,6 +1,7 @@
 package stages
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -58,6 +59,39 @@ func TestPodsThatIgnoreSignalsUseTheirGracePeriod(t *testing.T) {
 	if err != nil || !delayed || delay != 20*time.Second {
 		t.Errorf("after %s, %v, %v", delay, delayed, err)
 	}
+}
+
+func TestAPodWithoutANetworkDoesNotStart(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{NoNetwork: "true"}},
+		Status: corev1.PodStatus{Phase: corev1.PodPending}}
+	if got := played(t, pod); got != "pod-no-network" {
+		t.Errorf("kwok plays %q", got)
+	}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}
+	if got := played(t, pod); got != "" {
+		t.Errorf("then kwok plays %q", got)
+	}
+	pod.Annotations = nil
+	if got := played(t, pod); got != "pod-ready" {
+		t.Errorf("with a network kwok plays %q", got)
+	}
+	if !strings.Contains(readyTemplate(t), "type: PodReadyToStartContainers") {
+		t.Error("a pod that is ready has no network")
+	}
+}
+
+// readyTemplate returns what kwok writes for a pod that starts.
+func readyTemplate(t *testing.T) string {
+	all, err := All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stage := range all[internalversion.StageResourceRef{APIGroup: "v1", Kind: "Pod"}] {
+		if stage.Name == "pod-ready" {
+			return stage.Spec.Steps[0].Patch.Template
+		}
+	}
+	return ""
 }
 
 func TestKarpenterIsLeftToItsProcess(t *testing.T) {

@@ -223,7 +223,7 @@ func (c *cluster) write(k kind, live *unstructured.Unstructured, managed runtime
 		}
 	}
 	c.put(k, object)
-	if _, controlled := statuses[k.name]; controlled || poolOf(k, object) != "" {
+	if _, controlled := statuses[k.name]; controlled {
 		key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 		c.due = append(c.due, unsettled{k, key, c.now().Add(settling)})
 	}
@@ -244,14 +244,14 @@ func (c *cluster) put(k kind, object *unstructured.Unstructured) {
 func (c *cluster) remove(k kind, namespace, name string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	live, err := c.live(k, namespace, name)
+	object, err := c.live(k, namespace, name)
 	if err != nil {
 		return err
 	}
-	c.version++
-	if pool := poolOf(k, live); pool != "" {
-		delete(c.objects[nodeKind.GroupResource()], types.NamespacedName{Name: nodeOf(pool)})
+	if k == pods {
+		delete(c.objects[nodes.GroupResource()], types.NamespacedName{Name: nodeOf(object)})
 	}
+	c.version++
 	delete(c.objects[k.GroupResource()], types.NamespacedName{Namespace: namespace, Name: name})
 	return nil
 }

@@ -27,9 +27,9 @@ const (
 
 // Kinds that this package itself uses.
 var (
+	nodes               = builtin("", "nodes", "Node", false)
+	pods                = builtin("", "pods", "Pod", true)
 	configMaps          = builtin("", "configmaps", "ConfigMap", true)
-	nodeKind            = builtin("", "nodes", "Node", false)
-	podKind             = builtin("", "pods", "Pod", true)
 	crds                = builtin(crdGroup, "customresourcedefinitions", "CustomResourceDefinition", false)
 	roles               = builtin(rbacGroup, "roles", "Role", true)
 	roleBindings        = builtin(rbacGroup, "rolebindings", "RoleBinding", true)
@@ -39,9 +39,10 @@ var (
 
 // builtins are the kinds of every cluster: those that Sawhorse, Karpenter's charts and the sandbox's seed use.
 var builtins = []kind{
-	configMaps, nodeKind, podKind, crds, roles, roleBindings, clusterRoles, clusterRoleBindings,
+	configMaps, crds, roles, roleBindings, clusterRoles, clusterRoleBindings,
 	builtin("", "namespaces", "Namespace", false),
 	builtin("", "events", "Event", true),
+	nodes, pods,
 	builtin("", "secrets", "Secret", true),
 	builtin("", "services", "Service", true),
 	builtin("", "serviceaccounts", "ServiceAccount", true),

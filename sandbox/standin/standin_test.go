@@ -104,12 +104,12 @@ func must[T any](t testing.TB) func(T, error) T {
 	}
 }
 
-var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+var nodeResource = nodes.GroupVersionResource
 
 func TestClustersAreKeptApart(t *testing.T) {
 	s := begin(t)
 	for _, cluster := range []string{"a", "b"} {
-		list := must[*unstructured.UnstructuredList](t)(s.dynamic("admins", cluster).Resource(nodes).List(ctx, metav1.ListOptions{}))
+		list := must[*unstructured.UnstructuredList](t)(s.dynamic("admins", cluster).Resource(nodeResource).List(ctx, metav1.ListOptions{}))
 		if len(list.Items) != 1 || list.Items[0].GetName() != cluster+"-node" {
 			t.Errorf("cluster %s has %v", cluster, list.Items)
 		}
@@ -118,10 +118,10 @@ func TestClustersAreKeptApart(t *testing.T) {
 
 func TestRights(t *testing.T) {
 	s := begin(t)
-	if _, err := s.dynamic("", "a").Resource(nodes).List(ctx, metav1.ListOptions{}); !apierrors.IsUnauthorized(err) {
+	if _, err := s.dynamic("", "a").Resource(nodeResource).List(ctx, metav1.ListOptions{}); !apierrors.IsUnauthorized(err) {
 		t.Errorf("without a token: %v", err)
 	}
-	readers := s.dynamic("readers", "a").Resource(nodes)
+	readers := s.dynamic("readers", "a").Resource(nodeResource)
 	if _, err := readers.List(ctx, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("without a binding: %v", err)
 	}
@@ -254,6 +254,29 @@ func TestControllersWorkIsDoneInAMoment(t *testing.T) {
 	// and applying again changes nothing
 	if again := must[*unstructured.Unstructured](t)(apply()); again.GetResourceVersion() != settled.GetResourceVersion() {
 		t.Error("the same once more was a write")
+	}
+}
+
+// A pod that asks for a node of a NodePool gets one, which goes with it.
+func TestAPodGetsItsNode(t *testing.T) {
+	s := begin(t)
+	client := s.dynamic("admins", "a")
+	own := client.Resource(pods.GroupVersionResource).Namespace("default")
+	pod := object("v1", "Pod", "asks", map[string]any{"spec": map[string]any{"nodeSelector": map[string]any{labelPool: "workload"}}})
+	must[*unstructured.Unstructured](t)(own.Create(ctx, in("default", pod), metav1.CreateOptions{}))
+	s.clock = s.clock.Add(settling)
+	live := must[*unstructured.Unstructured](t)(own.Get(ctx, "asks", metav1.GetOptions{}))
+	name, _, _ := unstructured.NestedString(live.Object, "spec", "nodeName")
+	listed := metav1.ListOptions{LabelSelector: labelPool + "=workload,karpenter.sh/registered=true"}
+	if all := must[*unstructured.UnstructuredList](t)(client.Resource(nodeResource).List(ctx, listed)); len(all.Items) != 1 ||
+		all.Items[0].GetName() != name {
+		t.Errorf("the pod is on %q, the nodes are %v", name, all.Items)
+	}
+	if err := own.Delete(ctx, "asks", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if all := must[*unstructured.UnstructuredList](t)(client.Resource(nodeResource).List(ctx, listed)); len(all.Items) > 0 {
+		t.Errorf("left: %v", all.Items)
 	}
 }
 

@@ -4,9 +4,10 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
 // settling is the delay between a write and the status that a controller would set. It is long enough that the writer
@@ -19,6 +20,9 @@ var statuses = map[string]func(*unstructured.Unstructured) map[string]any{
 	"CustomResourceDefinition": func(crd *unstructured.Unstructured) map[string]any {
 		names, _, _ := unstructured.NestedMap(crd.Object, "spec", "names")
 		return map[string]any{"acceptedNames": names, "conditions": conditions(crd, "NamesAccepted", "Established")}
+	},
+	"Pod": func(pod *unstructured.Unstructured) map[string]any {
+		return map[string]any{"phase": "Running", "conditions": conditions(pod, "PodScheduled", "PodReadyToStartContainers", "Ready")}
 	},
 	"NodePool":     ready,
 	"EC2NodeClass": ready,
@@ -50,6 +54,29 @@ func conditions(object *unstructured.Unstructured, kinds ...string) []any {
 	return all
 }
 
+// launch gives a pod that asks for a node of a NodePool a node of its own, as Karpenter does. It goes with the pod.
+// The caller holds c.mu.
+func (c *cluster) launch(pod *unstructured.Unstructured) {
+	pool, asks, _ := unstructured.NestedString(pod.Object, "spec", "nodeSelector", labelPool)
+	if !asks {
+		return
+	}
+	name := nodeOf(pod)
+	_ = unstructured.SetNestedField(pod.Object, name, "spec", "nodeName")
+	node := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": conditions(pod, "Ready")}}}
+	node.SetGroupVersionKind(nodes.groupVersionKind())
+	node.SetName(name)
+	node.SetLabels(map[string]string{labelPool: pool, "karpenter.sh/registered": "true"})
+	node.SetUID(uuid.NewUUID())
+	node.SetCreationTimestamp(metav1.NewTime(c.now()))
+	c.put(nodes, node)
+}
+
+const labelPool = "karpenter.sh/nodepool"
+
+// nodeOf returns the name of the node that launch gives a pod.
+func nodeOf(pod *unstructured.Unstructured) string { return pod.GetNamespace() + "-" + pod.GetName() }
+
 func established(crd *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
 	return slices.ContainsFunc(conditions, func(c any) bool { return c.(map[string]any)["type"] == "Established" })
@@ -71,40 +98,12 @@ func (c *cluster) settle() {
 		}
 		if live := c.objects[u.kind.GroupResource()][u.key]; live != nil {
 			settled := live.DeepCopy()
-			if pool := poolOf(u.kind, live); pool != "" {
-				c.launch(settled, pool)
-			} else {
-				settled.Object["status"] = statuses[u.kind.name](live)
+			settled.Object["status"] = statuses[u.kind.name](live)
+			if u.kind == pods {
+				c.launch(settled)
 			}
 			c.put(u.kind, settled)
 		}
 		return true
 	})
-}
-
-// labelPool is Karpenter's label of the nodes of a NodePool.
-const labelPool = "karpenter.sh/nodepool"
-
-// poolOf returns the NodePool that a pod asks for a node of.
-func poolOf(k kind, object *unstructured.Unstructured) string {
-	if k.name != podKind.name {
-		return ""
-	}
-	pool, _, _ := unstructured.NestedString(object.Object, "spec", "nodeSelector", labelPool)
-	return pool
-}
-
-func nodeOf(pool string) string { return "node-of-" + pool }
-
-// launch gives a pod a node of the pool that it asks for, with a network. The node goes with the pod. The caller holds c.mu.
-func (c *cluster) launch(pod *unstructured.Unstructured, pool string) {
-	node := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Node"}}
-	node.SetName(nodeOf(pool))
-	node.SetLabels(map[string]string{labelPool: pool, "karpenter.sh/registered": "true"})
-	c.own(nodeKind, nil, node)
-	node.Object["status"] = ready(node)
-	c.put(nodeKind, node)
-	_ = unstructured.SetNestedField(pod.Object, node.GetName(), "spec", "nodeName") // it has a spec with the selector
-	pod.Object["status"] = map[string]any{"phase": "Running",
-		"conditions": conditions(pod, string(corev1.PodReadyToStartContainers), string(corev1.PodReady))}
 }

@@ -27,9 +27,20 @@ var byReason = []struct{ part, remedy string }{
 		"Correct what the reason names; the events of kube-system and docs/karpenter-versions.md help. " +
 		"Then write karpenter_version again, also with the same value, or send Rack Reconcile Requested with \"force\": [\"version\"]: " +
 		"until then this version is not tried again, and every other change goes on."},
-	{outcome.NotHandedOver, "Cluster Autoscaler and the build groups scale as before. Mend what the reason names: a quota (Service Quotas), " +
-		"an organization's policy, a service-linked role, a KMS key's policy, subnets without addresses, or the nodes' network; " +
-		"sawhorse doctor finds most of them. Then the next audit tries again, or Rack Reconcile Requested does at once."},
+	{"VcpuLimitExceeded", "The account's quota of vCPUs in this region is used up: ask for more " +
+		"(Service Quotas, EC2, Running On-Demand or All Spot instances); " + goesOn + "."},
+	{"InsufficientInstanceCapacity", "EC2 has no such instance now in these zones: allow the pool more families, sizes or capacity types; " +
+		goesOn + "."},
+	{"ServiceLinkedRole", "EC2 lacks its service-linked role: `aws iam create-service-linked-role --aws-service-name spot.amazonaws.com` " +
+		"creates that of spot, once for the account; " + goesOn + "."},
+	{"InsufficientFreeAddressesInSubnet", "No subnet of the pool has a free address: name larger ones in subnet_ids, or free some; " +
+		goesOn + "."},
+	{"FailedCreatePodSandBox", "The node came, and its CNI gives pods no network: look at the DaemonSet aws-node on that node, " +
+		"at the policies of the nodes' role, and at the free addresses of its subnet; " + goesOn + "."},
+	{outcome.NotHandedOver, "Cluster Autoscaler and the build groups go on as before. Correct what Karpenter or EC2 says: " +
+		"for UnauthorizedOperation, look for a service control policy or permissions boundary that denies it to the role of Karpenter's " +
+		"controller; for a node that does not register, whether it reaches the API server (security groups, private endpoint) " +
+		"and its image. Then " + goesOn + "."},
 	{"AccessDenied", missingRight},
 	{"UnauthorizedOperation", missingRight},
 	{outcome.NoAnswer, "The function cannot reach the API server. " +
@@ -89,6 +100,7 @@ var late = map[string]string{
 	"nodegroups/placement": "Look at the Deployment's pods: the system nodes may be full.",
 	"nodepools": "If a pool is not Ready, `kubectl describe ec2nodeclass` shows what is missing; " +
 		"if nodes are draining, look at their pods and at the PodDisruptionBudgets.",
+	"proof": "Karpenter's NodeClaims and events say why no node comes (`kubectl get events -A`).",
 	"queue": "Look at AWS's health: SQS shows a new queue after seconds, and accepts a deleted queue's name again after 60 s.",
 }
 

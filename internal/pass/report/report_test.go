@@ -359,7 +359,7 @@ func TestFailed(t *testing.T) {
 		{"StepFailed", `{"errorMessage":"` + outcome.TookBack + ` 1.10.0, ` + outcome.NeitherWorks + `"}`,
 			outcome.TookBack + " 1.10.0, " + outcome.NeitherWorks, "no node is launched"},
 		{"StepFailed", `{"errorMessage":"UnauthorizedOperation; ` + outcome.NotHandedOver + `"}`,
-			"UnauthorizedOperation; " + outcome.NotHandedOver, "Cluster Autoscaler and the build groups scale as before"},
+			"UnauthorizedOperation; " + outcome.NotHandedOver, "Cluster Autoscaler and the build groups go on as before"},
 		{"StepDeadlineExceeded", "nodepools: not done after 900 s", "nodepools: not done after 900 s", "did not happen in time"},
 		{"States.Timeout", "", "the call took longer than its time", "nothing is lost"},
 		{"ABORTED", "", "somebody stopped the execution", "goes on from here by itself"},

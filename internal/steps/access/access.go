@@ -209,10 +209,8 @@ func others(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 // grant makes the namespace of the proof's pods, and gives the functions that are not administrators their rights in the
 // cluster.
 func (a *Step) grant(ctx context.Context, client *k8s.Client, p *plan.Plan, w *resource.Writer) error {
-	if len(p.Access.Namespace) > 0 { // a plan that an earlier release has made, and that is still in force, has none
-		if err := apply(ctx, client, p, p.Access.Namespace, w); err != nil {
-			return err
-		}
+	if err := apply(ctx, client, p, p.Access.Namespace, w); err != nil {
+		return err
 	}
 	for _, function := range slices.Sorted(maps.Keys(a.Principals)) {
 		rights := p.Access.Rights[function]

@@ -22,7 +22,7 @@ import (
 
 const adminPolicy = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 
-var functions = []string{"access", "autoscaler", "controller", "nodegroups", "nodepools"}
+var functions = []string{"access", "autoscaler", "controller", "nodegroups", "nodepools", "proof"}
 
 func role(function string) string {
 	return "arn:aws:iam::123456789012:role/path/Sawhorse-" + function
@@ -48,8 +48,9 @@ func begin(t *testing.T) scene {
 	}, &plan.Plan{
 		Rack: "demo", Cluster: plan.Cluster{Name: "demo", ARN: awsfake.ClusterARN, Partition: "aws"},
 		Access: plan.Access{Mode: "API_AND_CONFIG_MAP", Rights: plan.Rights(), Namespace: plan.Object{
-			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": ownership.ProofNamespace,
-				"labels": map[string]any{ownership.TagRack: "demo"}}}},
+			"apiVersion": "v1", "kind": "Namespace",
+			"metadata": map[string]any{"name": ownership.ProofNamespace, "labels": map[string]any{ownership.TagRack: "demo"}},
+		}},
 	}}
 }
 

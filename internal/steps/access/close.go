@@ -71,9 +71,8 @@ func (a *Step) revoke(ctx context.Context, p *plan.Plan, w *resource.Writer) err
 	case !k8s.IsForbidden(err) && !errors.As(err, new(*outcome.Unreachable)):
 		return err
 	}
-	w.Happened("rack", "the rights of Sawhorse's functions stay in cluster %[1]s (%[2]v); nobody has them any more; "+
-		"delete them: kubectl delete namespaces,clusterrolebindings,clusterroles -l %[3]s=%[4]s, and "+
-		"kubectl delete roles,rolebindings -n default -l %[3]s=%[4]s",
+	w.Happened("rack", "the rights of Sawhorse's functions stay in cluster %s (%v); nobody has them any more; "+
+		"delete them: kubectl -n default delete namespaces,clusterrolebindings,clusterroles,rolebindings,roles -l %s=%s",
 		p.Cluster.Name, err, ownership.TagRack, p.Rack)
 	return nil
 }

@@ -173,7 +173,7 @@ func (s *scene) bound(pool, network string) {
 
 func (s *scene) warned(namespace, component, reason, message string, about object) {
 	s.Helper()
-	s.Create(object{"apiVersion": "v1", "kind": "Event", "metadata": object{"generateName": "e", "name": strings.ToLower(reason), "namespace": namespace},
+	s.Create(object{"apiVersion": "v1", "kind": "Event", "metadata": object{"name": strings.ToLower(reason), "namespace": namespace},
 		"involvedObject": about, "type": "Warning", "reason": reason, "message": message, "source": object{"component": component},
 		"lastTimestamp": s.clock.UTC().Format(time.RFC3339)})
 }
