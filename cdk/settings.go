@@ -217,7 +217,8 @@ func readSettings(get func(key string) any) (settings, error) {
 				"the beginning of names and *, like team-a-*, stands for many", policiesEach, n))
 	}
 	if len(s.NodePolicies) > 0 && s.BoundaryARN == "" {
-		r.fail("nodePolicyArns", strings.Join(s.NodePolicies, ","), "given together with boundaryArn: the stack's own boundary limits all policies")
+		r.fail("nodePolicyArns", strings.Join(s.NodePolicies, ","),
+			"given together with boundaryArn: the stack's own boundary limits all policies")
 	}
 	r.checkEndpoints(s)
 	return s, errors.Join(r.errs...)

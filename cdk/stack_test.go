@@ -70,7 +70,8 @@ func TestMain(m *testing.M) {
 		"imageOwners": "099720109477",
 	})
 	third := stackOf(app, "Again", map[string]any{"dist": dir, "table": "Sawhorse-Table-Earlier", "dryRunConcurrency": 0,
-		"rolePath": "/team/", "boundaryArn": operatorsBoundary, "nodePolicyArns": "arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy", "fips": true, "dualStack": true,
+		"rolePath": "/team/", "boundaryArn": operatorsBoundary,
+		"nodePolicyArns": "arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy", "fips": true, "dualStack": true,
 		"operatorRacks": strings.Join(manyRacks(50), ",")})
 	stacks = []awscdk.Stack{one, other, third}
 	production, custom, again = templateOf(one), templateOf(other), templateOf(third)

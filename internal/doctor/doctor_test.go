@@ -362,7 +362,8 @@ var cases = []example{
 	{"spot-role", "there", all(with(map[string]string{"karpenter_capacity_types": "spot"}), func(o *Observed) { o.SpotRole = true }), nil},
 	{"spot-role", "of a pool of builds", with(map[string]string{"build_node_enabled": "true", "karpenter_build_capacity_types": "spot"}),
 		[]string{"fails: pool build"}},
-	{"organization", "limited", func(o *Observed) { o.Limited = []string{"ec2:RunInstances"} }, []string{"fails: does not allow ec2:RunInstances"}},
+	{"organization", "limited", func(o *Observed) { o.Limited = []string{"ec2:RunInstances"} },
+		[]string{"fails: does not allow ec2:RunInstances"}},
 	{"organization", "denied", func(o *Observed) { o.Denied = []string{"ec2:RunInstances"} }, []string{"fails: deny ec2:RunInstances"}},
 
 	{"metadata", "present nodes have more", func(o *Observed) { o.Instances[0].HopLimit = 2 },

@@ -15,9 +15,9 @@ import (
 // The lines are Karpenter 1.15's, shortened.
 const (
 	presentLog = `{"level":"INFO","time":"2026-11-24T10:00:00Z","logger":"controller","message":"Starting workers"}
-{"level":"ERROR","time":"2026-11-24T10:00:01Z","logger":"controller","message":"Observed a panic","panic":"assignment to entry in nil map","stacktrace":"goroutine 1"}
+{"level":"ERROR","time":"2026-11-24T10:00:01Z","message":"Observed a panic","panic":"assignment to entry in nil map","stacktrace":"g"}
 {"level":"ERROR","time":"2026-11-24T10:00:02Z","logger":"controller","message":"Reconciler error","error":"not authorized"}
-{"level":"ERROR","time":"2026-11-24T10:00:03Z","logger":"controller","message":"Observed a panic","panic":"assignment to entry in nil map","stacktrace":"goroutine 1"}
+{"level":"ERROR","time":"2026-11-24T10:00:03Z","message":"Observed a panic","panic":"assignment to entry in nil map","stacktrace":"g"}
 not JSON
 `
 	previousLog = `{"level":"ERROR","message":"an older one"}

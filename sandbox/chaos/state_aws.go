@@ -102,6 +102,10 @@ func (w *World) network(ctx context.Context, all *collection) error {
 			return err
 		}
 	}
+	on, err := w.on(ctx)
+	if err != nil || on { // what a first node needed goes when Karpenter finds the time
+		return err
+	}
 	instances, err := client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{
 		{Name: aws.String("tag-key"), Values: []string{"karpenter.sh/nodepool"}},
 		{Name: aws.String("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped"}},

@@ -44,8 +44,15 @@ func (w *World) cluster(ctx context.Context, all *collection) error {
 			return err
 		}
 	}
+	karpenters, err := w.karpenters(ctx)
+	if err != nil {
+		return err
+	}
 	for _, kind := range names {
 		if err := w.each(ctx, kind, func(o *unstructured.Unstructured) error {
+			if karpenters(o) {
+				return nil
+			}
 			return all.add("", "%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName())
 		}); err != nil {
 			return err
@@ -56,11 +63,40 @@ func (w *World) cluster(ctx context.Context, all *collection) error {
 	}); err != nil {
 		return err
 	}
+	if err := w.each(ctx, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, func(o *unstructured.Unstructured) error {
+		if o.GetNamespace() != "sawhorse-proof" {
+			return nil
+		}
+		return all.add("", "Pod %s/%s", o.GetNamespace(), o.GetName())
+	}); err != nil {
+		return err
+	}
 	return w.each(ctx, schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, func(o *unstructured.Unstructured) error {
+		if karpenters(o) {
+			return nil
+		}
 		labels := o.GetLabels()
 		unschedulable, _, _ := unstructured.NestedBool(o.Object, "spec", "unschedulable")
 		return all.add([]any{labels["convox.io/system-node"], unschedulable}, "node of group %s", labels["eks.amazonaws.com/nodegroup"])
 	})
+}
+
+// karpenters reports of an object whether it belongs to a node that Karpenter has launched, while there are NodePools. The first
+// nodes of pools have nothing to run after the hand-over, and go when Karpenter finds the time. Without NodePools, none may be
+// left.
+func (w *World) karpenters(ctx context.Context) (func(*unstructured.Unstructured) bool, error) {
+	on, err := w.on(ctx)
+	return func(o *unstructured.Unstructured) bool {
+		_, ofPool := o.GetLabels()["karpenter.sh/nodepool"]
+		return on && (ofPool || strings.HasPrefix(o.GetName(), "kwok-aws-instances-"))
+	}, err
+}
+
+// on reports whether there are NodePools.
+func (w *World) on(ctx context.Context) (on bool, err error) {
+	err = w.each(ctx, schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodepools"},
+		func(*unstructured.Unstructured) error { on = true; return nil })
+	return on, err
 }
 
 func (w *World) each(ctx context.Context, kind schema.GroupVersionResource, do func(*unstructured.Unstructured) error) error {

@@ -89,8 +89,12 @@ func offOrder(s *Script, all []timeline.Moment, from time.Time) {
 // workload pool is Ready.
 func onOrder(s *Script, all []timeline.Moment, from time.Time) {
 	isReady := timeline.First(all, from, timeline.Like(`NodePool workload Ready=True`))
-	s.inOrder("Cluster Autoscaler was scaled down after NodePool workload was Ready", isReady,
-		timeline.First(all, from, timeline.Like(`Deployment cluster-autoscaler replicas=0`)))
+	handedOver := timeline.First(all, from, timeline.Like(`Deployment cluster-autoscaler replicas=0`))
+	s.inOrder("Cluster Autoscaler was scaled down after NodePool workload was Ready", isReady, handedOver)
+	for _, pool := range []string{"workload", "build"} {
+		s.inOrder("Cluster Autoscaler was scaled down after pool "+pool+" had shown a node",
+			timeline.First(all, from, timeline.Like(`^ADDED NodeClaim `+pool+`-`)), handedOver)
+	}
 	s.inOrder("the build group was scaled down after NodePool workload was Ready", isReady,
 		timeline.First(all, from, timeline.Like(`^AWS Sawhorse-Nodegroups\S* eks UpdateNodegroupConfig .*/node-groups/build/`)))
 	pinned := timeline.First(all, from, timeline.Like(`Deployment metrics-server .* system-node=true`))

@@ -1,72 +1,174 @@
 package story
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 )
 
-// Proof turns Karpenter on while EC2 refuses its launches, for one reason after the other. Karpenter's pools are Ready all the
-// while. The pass waits, and says why in EC2's words; Cluster Autoscaler and the build groups are as before. It fails with these
-// words when the pool has had its time, and goes on once EC2 launches.
+// Proof turns Karpenter on while its first node does not come, for seven reasons, one after the other. Each is named while the
+// pass waits, Cluster Autoscaler keeps the cluster, and the pass goes on by itself when the reason is gone. One of them lasts
+// until the pass fails.
 func Proof(s *Script) {
-	const (
-		proofs = "kubectl -n sawhorse-proof get pods -o name"
-		says   = "sawhorse status demo 2>&1 | grep -o "
-	)
-	asBefore := func() {
-		s.Check("Cluster Autoscaler's replicas", autoscalerReplicas, "1")
+	const pods = "kubectl -n sawhorse-proof get pods -o name"
+	untouched := func() {
+		s.Check("Cluster Autoscaler is as it was, byte for byte", autoscaler, autoscalerBefore)
 		s.Check("build group (min, desired, max)", buildGroup, "1 1 3")
 	}
-	refuse := func(code string) {
+	refuses := func(code string) {
 		s.inject(fault.Fault{
-			Call: fault.Call{Function: fault.Karpenter, Service: "ec2", Action: "CreateFleet"}, Nth: 1, Seconds: 900, Kind: fault.Refuse, Code: code,
+			Call: fault.Call{Function: fault.Karpenter, Service: "ec2", Action: "CreateFleet"}, Nth: 1, Seconds: 600, Kind: fault.Refuse, Code: code,
+		})
+		s.Request() // the next iteration has the whole time again
+	}
+
+	s.Chapter("On, up to the proof", func() {
+		s.inject(fault.Fault{Call: fault.Call{Function: "proof", Service: "dynamodb"}, Nth: 1, Seconds: 600, Kind: fault.Throttle})
+		s.Unset("build_node_enabled")
+		s.Put("karpenter_consolidate_after", "1s")
+		s.Put("karpenter_auth_mode", "true")
+		s.Put("karpenter_enabled", "true")
+		s.Until("NodePool workload is Ready", ready, "True", 5*time.Minute)
+		untouched()
+	})
+
+	for _, code := range []string{
+		"UnauthorizedOperation", "AuthFailure.ServiceLinkedRoleCreationNotPermitted", "VcpuLimitExceeded", "InsufficientInstanceCapacity",
+	} {
+		s.Chapter("EC2 refuses the first launch: "+code, func() {
+			refuses(code)
+			s.Until("the status says why", says(code), code, 2*time.Minute)
+			s.Check("the pod that asks for the node", pods, "pod/workload")
+			untouched()
 		})
 	}
 
-	s.Chapter("No first node comes", func() {
-		refuse("VcpuLimitExceeded")
-		s.Put("karpenter_enabled", "true")
-		s.Until("NodePool workload is Ready", ready+" 2>/dev/null || true", "True", 2*time.Minute)
-		for _, code := range []string{"VcpuLimitExceeded", "AuthFailure.ServiceLinkedRoleCreationNotPermitted", "InsufficientInstanceCapacity"} {
-			refuse(code)
-			s.Until("what the pass waits for", says+code+" | head -1", code, time.Minute)
-			asBefore()
-		}
-		s.Failed("pool workload has no first node yet", "InsufficientInstanceCapacity", "nothing was handed over")
-		asBefore()
-		s.Check("the pods of the proof", proofs, "")
+	s.Chapter("No address in the subnets, until the pass fails", func() {
+		refuses("InsufficientFreeAddressesInSubnet")
+		s.Failed("pool workload has no first node yet", "InsufficientFreeAddressesInSubnet", "nothing was handed over")
+		s.Equal("the step that failed", s.Status().Failure.Step, "proof")
+		s.Contains("the remedy", "sawhorse status demo || true", "name larger ones in subnet_ids")
+		s.Until("the pod that asked for the node", pods, "", time.Minute)
+		untouched()
 	})
 
-	s.Chapter("EC2 launches again", func() {
+	s.Chapter("A node that never registers", func() {
 		s.inject()
-		s.Reconciled(s.Request())
-		s.Check("Cluster Autoscaler's replicas", autoscalerReplicas, "0")
-		s.Check("the pods of the proof", proofs, "")
-		s.Until("nodes of NodePools", nodes, "", 3*time.Minute)
+		forbidNodes(s, "karpenter.sh/nodepool")
+		s.Say("Karpenter forgets which zones had no address.")
+		s.Type("kubectl -n kube-system rollout restart deployment karpenter")
+		s.Type("kubectl -n kube-system rollout status deployment karpenter --timeout 3m")
+		s.Request()
+		s.Until("the status says why", says("Registered=Unknown"), "Registered=Unknown", 2*time.Minute)
+		untouched()
 	})
 
-	s.Chapter("What was handed over proves nothing again", func() {
-		refuse("InsufficientInstanceCapacity")
-		s.FullPass()
-		s.State("Reconciled")
-		s.Reconciled(s.Put("karpenter_cpu_limit", "111"))
+	s.Chapter("A CNI that gives no address", func() {
+		s.Type("kubectl -n sawhorse-proof annotate pod workload sandbox.sawhorse.dev/no-network=true")
+		allowNodes(s)
+		s.Request()
+		s.Until("the status says why", says("FailedCreatePodSandBox"), "FailedCreatePodSandBox", 3*time.Minute)
+		s.Check("its node is Ready", `kubectl get nodes -l karpenter.sh/nodepool=workload `+
+			`-o jsonpath='{.items[*].status.conditions[?(@.type=="Ready")].status}'`, "True")
+		untouched()
+	})
+
+	s.Chapter("Nothing is in the way any more", func() {
+		s.Type("kubectl -n sawhorse-proof annotate pod workload sandbox.sawhorse.dev/no-network-")
+		s.Reconciled()
 		s.Check("Cluster Autoscaler's replicas", autoscalerReplicas, "0")
-		s.Check("the pods of the proof", proofs, "")
-		s.inject()
-		s.Unset("karpenter_cpu_limit")
+		s.Until("the pod that asked for the node", pods, "", time.Minute)
+		s.Until("its node, which nothing needs", nodes, "", 2*time.Minute)
+	})
+
+	s.Chapter("What was handed over is asked for nothing", func() {
+		unchanged(s)
+		s.Reconciled(s.Put("karpenter_cpu_limit", "1"))
+		s.Check("nodes of NodePools", nodes, "")
+		s.Unset("karpenter_cpu_limit", "karpenter_consolidate_after")
 		s.Reconciled()
 	})
+}
 
-	s.Chapter("Turned off while it waits for a first node", func() {
-		off(s)
-		refuse("VcpuLimitExceeded")
+// says returns the command that prints a text if the running pass waits for something that has it.
+func says(text string) string {
+	return "(sawhorse status demo 2>/dev/null || true) | grep 'a pass is running' | grep -o '" + text + "' | head -1"
+}
+
+// forbidNodes has the API server refuse nodes with a label, as if they could not reach it, until allowNodes.
+func forbidNodes(s *Script, label string) {
+	s.Type(fmt.Sprintf(`kubectl apply -f - <<'EOF'
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: no-nodes}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [nodes]}]
+  validations:
+  - {expression: "!has(object.metadata.labels) || !('%[1]s' in object.metadata.labels)", message: "no nodes"}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: no-nodes}
+spec: {policyName: no-nodes, validationActions: [Deny]}
+EOF`, label))
+	probe := "(kubectl create --dry-run=server -f - 2>&1 <<'EOF' || true\n" +
+		"{apiVersion: v1, kind: Node, metadata: {name: probe, labels: {\"" + label + "\": probe}}}\nEOF\n) | grep -o 'no nodes' | head -1"
+	s.Until("nodes are refused", probe, "no nodes", time.Minute)
+}
+
+func allowNodes(s *Script) {
+	s.Type("kubectl delete validatingadmissionpolicybindings,validatingadmissionpolicies no-nodes")
+}
+
+// SpotRole turns Karpenter on with spot in an account without EC2's service-linked role for it.
+func SpotRole(s *Script) {
+	const named = " --role-name AWSServiceRoleForEC2Spot"
+	trust := s.Output("aws iam get-role --query Role.AssumeRolePolicyDocument --output json" + named)
+	s.Chapter("Spot in an account that never had any", func() {
+		s.Type("aws iam delete-role" + named)
+		s.Reconciled(s.Put("karpenter_auth_mode", "true"))
+		s.resetCalls()
+		s.Put("karpenter_capacity_types", "spot,on-demand")
 		s.Put("karpenter_enabled", "true")
-		s.Until("what the pass waits for", says+"VcpuLimitExceeded | head -1", "VcpuLimitExceeded", 2*time.Minute)
-		off(s)
-		s.inject()
-		s.Check("the pods of the proof", proofs, "")
+		s.Rejected("aws iam create-service-linked-role --aws-service-name spot.amazonaws.com")
+		s.Equal("calls that write, beside Sawhorse's own records", s.writes(), "[]")
+		s.Check("Karpenter's Deployment", controllerName, "")
+	})
+
+	s.Chapter("With the role, it is turned on", func() {
+		s.Say("MiniStack gives the role another name, so the script does not use the command.")
+		s.Type("aws iam create-role --path /aws-service-role/spot.amazonaws.com/ --assume-role-policy-document " + quoted(trust) + named)
+		s.Reconciled(s.Request())
+		s.Check("NodePool workload is Ready", ready, "True")
+		s.Unset("karpenter_capacity_types")
+		s.Reconciled()
+	})
+}
+
+// OffWithoutRoom turns Karpenter off while the nodes do not come that its pods need. Karpenter stays the only autoscaler until
+// they come.
+func OffWithoutRoom(s *Script) {
+	movers := app{name: "movers", replicas: 3, cpu: "1200m"}
+	const pools = "kubectl get nodepools -o jsonpath='{range .items[*]}{.metadata.name}{.metadata.deletionTimestamp} {end}'"
+	s.Chapter("Off, and the nodes do not come", func() {
+		movers.start(s)
+		forbidNodes(s, "eks.amazonaws.com/nodegroup")
+		s.Put("karpenter_enabled", "false")
+		s.Until("it waits for nodes", says("wait for further nodes"), "wait for further nodes", 2*time.Minute)
+		s.Check("Cluster Autoscaler's replicas", autoscalerReplicas, "0")
+		s.Check("NodePools", pools, "build workload ")
+		s.Check("pods of movers that run", movers.runs(), "3")
+	})
+
+	s.Chapter("They come", func() {
+		allowNodes(s)
+		s.Reconciled()
+		s.Check("Cluster Autoscaler's replicas", autoscalerReplicas, "1")
+		s.Check("pods of movers that run", movers.runs(), "3")
+		movers.end(s)
 		withoutKarpenter(s)
-		on(s)
 	})
 }

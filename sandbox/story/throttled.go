@@ -7,7 +7,7 @@ import "github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 func ThrottledSteps(s *Script) {
 	s.Chapter("Each function in turn is throttled, while Karpenter is turned on", func() {
 		var faults []fault.Fault
-		functions := []string{"validate", "access", "network", "nodegroups", "infrastructure", "queue", "controller", "nodepools",
+		functions := []string{"validate", "access", "network", "nodegroups", "infrastructure", "queue", "controller", "nodepools", "proof",
 			"autoscaler", "report"}
 		for _, function := range functions {
 			faults = append(faults, fault.Fault{Call: fault.Call{Function: function, Service: "dynamodb"}, Nth: 1, Times: 6,

@@ -17,6 +17,11 @@ func TestDrainOff(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, st
 // force overrides both.
 func TestGuards(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.Guards) }
 
+// Turns Karpenter off while the nodes do not come that its pods need.
+func TestOffWithoutRoom(t *testing.T) {
+	pool.Take(t, stage.Long, stage.Spoils).Run(story.Enabled, story.OffWithoutRoom)
+}
+
 // Turns Karpenter on again while a node drains.
 func TestOnWhileDraining(t *testing.T) { pool.Take(t).Run(story.Enabled, story.OnWhileDraining) }
 

@@ -30,8 +30,11 @@ func TestLate(t *testing.T) {
 	pool.Take(t).Run(story.Enabled, story.LateParameter, story.LingeringEntry, story.PoliciesLate)
 }
 
-// Turns Karpenter on while EC2 refuses to launch.
-func TestProof(t *testing.T) { pool.Take(t, stage.Long).Run(story.Off, story.Proof) }
+// The first node does not come, for seven reasons. Nothing is handed over until it does.
+func TestProof(t *testing.T) { pool.Take(t, stage.Long, stage.Spoils).Run(story.Off, story.Proof) }
+
+// Spot without its service-linked role is rejected, with the command that creates it.
+func TestSpotRole(t *testing.T) { pool.Take(t).Run(story.Off, story.SpotRole) }
 
 // Turns Karpenter off while a pass is turning it on.
 func TestInterrupted(t *testing.T) { pool.Take(t).Run(story.Off, story.Interrupted) }
