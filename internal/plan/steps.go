@@ -164,7 +164,8 @@ var prepare = []entry{
 }
 
 // enable is the order for karpenter_enabled=true, after prepare. Existing capacity is only reduced after nodepools,
-// which waits until Karpenter's pools are Ready, and after proof, which waits for their first nodes. If there is no build pool, build groups are restored before their pool
+// which waits until Karpenter's pools are Ready, and after proof, which waits for their first nodes. If there is no build
+// pool, build groups are restored before their pool
 // is removed. A SPOT group's copy is created before any step relies on system nodes, and the group is removed last.
 //
 // A controller finds what it needs: its rights, its queue and its CRDs come before it, and its pools after it. An older

@@ -38,7 +38,8 @@ spec:
       type: Warning
       reason: FailedCreatePodSandBox
       message: >-
-        Failed to create pod sandbox: plugin type="aws-cni" name="aws-cni" failed (add): add cmd: failed to assign an IP address to container
+        Failed to create pod sandbox: plugin type="aws-cni" name="aws-cni" failed (add):
+        add cmd: failed to assign an IP address to container
     statusTemplate: |
       conditions:
       - {type: PodReadyToStartContainers, status: "False", lastTransitionTime: {{ Now | Quote }}}

@@ -66,7 +66,8 @@ func Order(s *Script) {
 
 var autoscalerIsBack = timeline.Like(`Deployment cluster-autoscaler replicas=1`)
 
-// offOrder checks the order of turning off: other capacity comes back first, then Cluster Autoscaler, and the controller, its credentials and
+// offOrder checks the order of turning off: other capacity comes back first, then Cluster Autoscaler, and the controller, its
+// credentials and
 // its queue are deleted only after the last NodeClaim and EC2NodeClass.
 func offOrder(s *Script, all []timeline.Moment, from time.Time) {
 	autoscalerBack := timeline.First(all, from, autoscalerIsBack)

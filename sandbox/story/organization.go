@@ -8,7 +8,8 @@ func Organization(s *Script) {
 		allowed = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","NotAction":"iam:CreateUser","Resource":"*"}]}`
 		agent   = "arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy"
 		// The roles of the stack and of racks, and those of them that have the path and the boundary.
-		ours = "aws iam list-roles --query \"Roles[?contains(RoleName, 'Sawhorse-') || contains(RoleName, 'demo-karpenter')].RoleName\" --output json"
+		ours = "aws iam list-roles --output json " +
+			"--query \"Roles[?contains(RoleName, 'Sawhorse-') || contains(RoleName, 'demo-karpenter')].RoleName\""
 		path = "aws iam get-role --query Role.[Path,PermissionsBoundary.PermissionsBoundaryArn] --output text --role-name "
 	)
 	s.Chapter("The stack, with a path and a boundary for all roles", func() {

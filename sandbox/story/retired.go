@@ -10,8 +10,9 @@ import (
 // the pods as the pool's budgets allow, and the pool goes with its last node. Another one is deleted by force.
 func Retired(s *Script) {
 	const (
-		pools   = "additional_karpenter_nodepools_config"
-		entry   = `[{"name":"batch","weight":10,"disruption_budget_nodes":"10%","consolidate_after":"1h","cpu_limit":100000,"memory_limit_gb":1000000}]`
+		pools = "additional_karpenter_nodepools_config"
+		entry = `[{"name":"batch","weight":10,"disruption_budget_nodes":"10%","consolidate_after":"1h",` +
+			`"cpu_limit":100000,"memory_limit_gb":1000000}]`
 		label   = "-l karpenter.sh/nodepool=batch "
 		limit   = "kubectl get nodepool batch -o jsonpath='{.spec.limits.cpu} {.spec.template.spec.taints[*].key}'"
 		tainted = "kubectl get nodes " + label + "-o jsonpath='{.items[*].spec.taints[?(@.key==\"sawhorse.dev/retiring\")].key}' | wc -w"

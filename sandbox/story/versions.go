@@ -103,7 +103,8 @@ func Withdrawn(s *Script) {
 
 	s.Chapter("A controller that ends at its start", func() {
 		s.Say("The cluster is not registered for zonal shift, and a controller that is to respect it ends with that. 1.10.0 does not know it.")
-		withdrawn(s, "1.15.1", map[string]string{"karpenter_controller_config": `{"settings":{"enableZonalShift":true}}`}, "CrashLoopBackOff", logged)
+		withdrawn(s, "1.15.1", map[string]string{"karpenter_controller_config": `{"settings":{"enableZonalShift":true}}`},
+			"CrashLoopBackOff", logged)
 		s.Check("the pods", podsNow, pods)
 		s.Check("the NodeClaims", claimsNow, claimed)
 		s.Reconciled(s.Change(nil, "karpenter_controller_config", "karpenter_version"))

@@ -14,7 +14,8 @@ import (
 var allWords = events.Force{events.ForceRoom, events.ForceForeignPools, events.ForceInstances, events.ForceVersion,
 	events.ForceNewDefaults, events.ForceRetire + "gpu-a"}
 
-// forced runs an iteration in which an event asks for force, with these words or with all of them. The event stays unserved, as in a pass that runs another
+// forced runs an iteration in which an event asks for force, with these words or with all of them. The event stays unserved,
+// as in a pass that runs another
 // iteration.
 func (s *scene) forced(full bool, words ...string) Answer {
 	s.Helper()

@@ -113,7 +113,8 @@ func TestClosesWithoutTheAPIServer(t *testing.T) {
 		spoil(s)
 		incidents := s.closed()
 		if len(incidents) != 1 ||
-			!strings.Contains(incidents[0], "kubectl -n default delete namespaces,clusterrolebindings,clusterroles,rolebindings,roles -l sawhorse.dev/rack=demo") {
+			!strings.Contains(incidents[0], "kubectl -n default delete namespaces,clusterrolebindings,clusterroles,rolebindings,roles "+
+				"-l sawhorse.dev/rack=demo") {
 			t.Errorf("%s: %v", what, incidents)
 		}
 		if len(s.cloud.EKS.Entries) != 1 {

@@ -43,7 +43,8 @@ func TestWaitsForWhatWasJustMade(t *testing.T) {
 	} {
 		s := opening(t, lag)
 		changes, notes := s.complete()
-		if !strings.Contains(notes, note) || strings.Count(changes, "created") != len(functions)+2*(len(functions)-2)+1+2*2 { // and the namespace of the proof, and its roles
+		made := len(functions) + 2*(len(functions)-2) + 1 + 2*2 // and the namespace of the proof, and its roles
+		if !strings.Contains(notes, note) || strings.Count(changes, "created") != made {
 			t.Errorf("changes %s, notes %s", changes, notes)
 		}
 		s.unchanged()

@@ -77,7 +77,8 @@ func TestAllThatSpeaksAgainstIt(t *testing.T) {
 	s.asked()
 }
 
-// The additional pods of a restored Cluster Autoscaler need capacity too, also while it is not back yet. Its running pods are counted on their nodes.
+// The additional pods of a restored Cluster Autoscaler need capacity too, also while it is not back yet. Its running pods are
+// counted on their nodes.
 func TestClusterAutoscalerTakesRoom(t *testing.T) {
 	s := begin(t)
 	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(1, 2, 2))

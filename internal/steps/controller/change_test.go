@@ -341,8 +341,8 @@ func TestTheReasonHasTheEndOfTheControllersLog(t *testing.T) {
 	c.to("1.12.1", "1.10.0", 1)
 	c.run(PartRelease, "upgraded from 1.10.0 release karpenter 1.12.1")
 	c.Create(pod("running", irsaVariable))
-	c.fails("1.12.1", "1.10.0", 1, "EC2NodeClass/workload was Ready before: Ready=False ValidationFailed not authorized; NodePool/workload was Ready "+
-		"before: Ready=False ValidationFailed not authorized; the last errors in the log of pod running: Reconciler error: assignment to entry in nil map")
+	c.fails("1.12.1", "1.10.0", 1, "NodePool/workload was Ready before: Ready=False ValidationFailed not authorized; "+
+		"the last errors in the log of pod running: Reconciler error: assignment to entry in nil map")
 }
 
 // logs is a transport to an API server whose kubelets answer.

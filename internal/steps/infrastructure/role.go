@@ -60,7 +60,8 @@ func (i *Step) role(ctx context.Context, p *plan.Plan, wanted wantedRole, w *res
 	}
 	if owned && aws.ToString(live.Path) != wanted.Path() {
 		return nil, outcome.Reject("rack", "IAM role %s has the path %s, and the stack was deployed for %s (context rolePath), where "+
-			"alone it may change roles; IAM cannot move a role: deploy the stack with the earlier rolePath, or turn Karpenter off before you change it",
+			"alone it may change roles; IAM cannot move a role: deploy the stack with the earlier rolePath, or turn Karpenter off before you "+
+			"change it",
 			wanted.Name, aws.ToString(live.Path), wanted.Path())
 	}
 	err = w.Ensure(ctx, liveRole(wanted.Name, live, owned), resource.Wanted{

@@ -21,7 +21,8 @@ func tainted(name, pool string, taints ...any) object {
 
 // retires begins with the applied pools gpu and workload, and takes gpu out of the plan.
 func retires(t *testing.T, gpu object) (s *scene, with, without []object) {
-	wclass, wpool, gclass := class("workload", "demo"), budgeted("workload", "100", "10%"), class(gpu["metadata"].(object)["name"].(string), "demo")
+	wclass, wpool := class("workload", "demo"), budgeted("workload", "100", "10%")
+	gclass := class(gpu["metadata"].(object)["name"].(string), "demo")
 	s = begin(t, gclass, wclass, gpu, wpool)
 	with, without = s.plan.NodePools.Objects, []object{wclass, wpool}
 	if _, err := s.step.Run(t.Context(), s.plan, ""); err != nil {
