@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
@@ -42,6 +43,21 @@ func TestLateStepsExist(t *testing.T) {
 	} {
 		if got := remedy(Event{Step: step, Error: statemachine.StepDeadlineExceeded}, ""); !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q in it", step, got, want)
+		}
+	}
+}
+
+// Of a first node that does not come, EC2's own code decides, and a right is not looked for in the function's role.
+func TestTheRemedyForAFirstNode(t *testing.T) {
+	for words, want := range map[string]string{
+		"karpenter: InsufficientCapacityError: VcpuLimitExceeded: you have requested more": "quota of vCPUs",
+		"kubelet: FailedCreatePodSandBox: failed to assign an IP address":                  "aws-node",
+		"NodeClaim/a: Launched=Unknown LaunchFailed UnauthorizedOperation":                 "role of Karpenter's controller",
+		"NodeClaim/a: Registered=Unknown NodeNotFound Node not registered with cluster":    "reaches the API server",
+	} {
+		reason := "pool workload has no first node yet: " + words + "; that took longer than 15m0s, and " + outcome.NotHandedOver
+		if got := remedy(Event{Step: "proof", Error: statemachine.StepFailed}, reason); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q in it", words, got, want)
 		}
 	}
 }
