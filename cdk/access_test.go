@@ -13,7 +13,7 @@ import (
 func TestAccessEntriesArePinnedToOurRoles(t *testing.T) {
 	pinned := map[string]func(condition string) bool{
 		"Access": func(condition string) bool {
-			return strings.Count(condition, `"Fn::GetAtt"`) == 8 && strings.Contains(condition, `{"ArnEquals":{"eks:p`) &&
+			return strings.Count(condition, `"Fn::GetAtt"`) == 9 && strings.Contains(condition, `{"ArnEquals":{"eks:p`) &&
 				strings.Contains(condition, `"eks:principalArn":[{"Fn::GetAtt":["`)
 		},
 		"Infrastructure": func(condition string) bool {
