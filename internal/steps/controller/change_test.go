@@ -329,6 +329,18 @@ func TestADeploymentThatGoesDuringTheLook(t *testing.T) {
 	}
 }
 
+// Nobody needs a pool that is being removed to be Ready under another version.
+func TestAPoolThatIsBeingRemovedIsNotWaitedFor(t *testing.T) {
+	c := changing(t)
+	c.blind["1.12.1"] = true
+	c.to("1.12.1", "1.10.0", 1)
+	c.run(PartRelease, "upgraded from 1.10.0 release karpenter 1.12.1")
+	c.Change(pool, func(o *unstructured.Unstructured) {
+		o.SetLabels(map[string]string{ownership.TagRack: "demo", ownership.Retiring: "true"})
+	})
+	c.changes("1.12.1", "1.10.0", "")
+}
+
 // A controller that survives its own panic says why its pools are not Ready in its log alone, which goes with its pods.
 func TestTheReasonHasTheEndOfTheControllersLog(t *testing.T) {
 	c := changing(t)

@@ -55,10 +55,14 @@ func (r *run) poolsWork(ctx context.Context, at *attempt, release karpenter.Rele
 	if err != nil {
 		return finding{}, err
 	}
+	retiring := map[string]bool{} // pools that are being removed, with their classes
+	for _, pool := range set.Pools {
+		retiring[pool.GetName()] = pool.GetLabels()[ownership.Retiring] != ""
+	}
 	var missing, unseen []string
 	for _, object := range slices.Concat(set.Classes, set.Pools) {
 		subject := k8s.Subject(&object)
-		if !slices.Contains(at.Ready, subject) || object.GetDeletionTimestamp() != nil {
+		if !slices.Contains(at.Ready, subject) || object.GetDeletionTimestamp() != nil || retiring[object.GetName()] {
 			continue
 		}
 		if ready, note := k8s.Ready(&object); !ready {
