@@ -62,8 +62,11 @@ func (f *findings) tooSmall(d *draft) {
 	}
 	for _, name := range []string{"cpu", "memory"} {
 		text, _ := limits[name].(string)
-		limit, err := resource.ParseQuantity(text)
-		if wanted := resource.NewQuantity(least[name], resource.BinarySI); err == nil && limit.Cmp(*wanted) < 0 {
+		if !readableQuantity(text) { // it is refused for that
+			continue
+		}
+		limit := resource.MustParse(text)
+		if wanted := resource.NewQuantity(least[name], resource.BinarySI); limit.Cmp(*wanted) < 0 {
 			f.warn(d.blame("limits", name), "NodePool %s may have %s of %s, and the smallest instance that it may launch has at least %s, so "+
 				"it could launch none, and nothing could be handed over to it; write more, or allow smaller instances", d.name, text, name, wanted)
 		}
