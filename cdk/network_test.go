@@ -125,7 +125,7 @@ func TestThePageOfPrivateClusters(t *testing.T) {
 		listed = append(listed, service(strings.Trim(name, ` "`)))
 	}
 	same("endpoints of the example", listed, example)
-	if len(inside) != 9 {
+	if len(inside) != 10 {
 		t.Errorf("%d functions are in the VPC", len(inside))
 	}
 }
