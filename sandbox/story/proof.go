@@ -16,11 +16,17 @@ func Proof(s *Script) {
 		s.Check("Cluster Autoscaler is as it was, byte for byte", autoscaler, autoscalerBefore)
 		s.Check("build group (min, desired, max)", buildGroup, "1 1 3")
 	}
+	// again has Karpenter try at once with another NodeClaim: it waits longer and longer with one that fails. The next iteration
+	// of the pass has the whole time again.
+	again := func() {
+		s.Type("kubectl delete nodeclaims --all --wait=false")
+		s.Request()
+	}
 	refuses := func(code string) {
 		s.inject(fault.Fault{
 			Call: fault.Call{Function: fault.Karpenter, Service: "ec2", Action: "CreateFleet"}, Nth: 1, Seconds: 600, Kind: fault.Refuse, Code: code,
 		})
-		s.Request() // the next iteration has the whole time again
+		again()
 	}
 
 	s.Chapter("On, up to the proof", func() {
@@ -33,8 +39,14 @@ func Proof(s *Script) {
 		untouched()
 	})
 
+	s.Chapter("EC2 refuses the first launch: UnauthorizedOperation", func() {
+		refuses("UnauthorizedOperation")
+		s.Until("the status says why", says("is not authorized"), "is not authorized", 2*time.Minute)
+		untouched()
+	})
+
 	for _, code := range []string{
-		"UnauthorizedOperation", "AuthFailure.ServiceLinkedRoleCreationNotPermitted", "VcpuLimitExceeded", "InsufficientInstanceCapacity",
+		"AuthFailure.ServiceLinkedRoleCreationNotPermitted", "VcpuLimitExceeded", "InsufficientInstanceCapacity",
 	} {
 		s.Chapter("EC2 refuses the first launch: "+code, func() {
 			refuses(code)
@@ -67,7 +79,7 @@ func Proof(s *Script) {
 	s.Chapter("A CNI that gives no address", func() {
 		s.Type("kubectl -n sawhorse-proof annotate pod workload sandbox.sawhorse.dev/no-network=true")
 		allowNodes(s)
-		s.Request()
+		again()
 		s.Until("the status says why", says("FailedCreatePodSandBox"), "FailedCreatePodSandBox", 3*time.Minute)
 		s.Check("its node is Ready", `kubectl get nodes -l karpenter.sh/nodepool=workload `+
 			`-o jsonpath='{.items[*].status.conditions[?(@.type=="Ready")].status}'`, "True")

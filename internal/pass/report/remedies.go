@@ -38,7 +38,7 @@ var byReason = []struct{ part, remedy string }{
 	{"FailedCreatePodSandBox", "The node came, and its CNI gives pods no network: look at the DaemonSet aws-node on that node, " +
 		"at the policies of the nodes' role, and at the free addresses of its subnet; " + goesOn + "."},
 	{outcome.NotHandedOver, "Cluster Autoscaler and the build groups go on as before. Correct what Karpenter or EC2 says: " +
-		"for UnauthorizedOperation, look for a service control policy or permissions boundary that denies it to the role of Karpenter's " +
+		"for Unauthorized, look for a service control policy or permissions boundary that denies it to the role of Karpenter's " +
 		"controller; for a node that does not register, whether it reaches the API server (security groups, private endpoint) " +
 		"and its image. Then " + goesOn + "."},
 	{"AccessDenied", missingRight},

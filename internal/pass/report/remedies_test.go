@@ -52,7 +52,7 @@ func TestTheRemedyForAFirstNode(t *testing.T) {
 	for words, want := range map[string]string{
 		"karpenter: InsufficientCapacityError: VcpuLimitExceeded: you have requested more": "quota of vCPUs",
 		"kubelet: FailedCreatePodSandBox: failed to assign an IP address":                  "aws-node",
-		"NodeClaim/a: Launched=Unknown LaunchFailed UnauthorizedOperation":                 "role of Karpenter's controller",
+		"NodeClaim/a: Launched=Unknown Unauthorized User is not authorized":                "role of Karpenter's controller",
 		"NodeClaim/a: Registered=Unknown NodeNotFound Node not registered with cluster":    "reaches the API server",
 	} {
 		reason := "pool workload has no first node yet: " + words + "; that took longer than 15m0s, and " + outcome.NotHandedOver

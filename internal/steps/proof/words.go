@@ -3,7 +3,6 @@ package proof
 import (
 	"cmp"
 	"context"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -51,24 +50,31 @@ func (r *run) words(ctx context.Context, pool string, pod *corev1.Pod) (string, 
 	return cmp.Or(strings.Join(all, "; "), "Karpenter and the scheduler have said nothing about the pod that asks for it"), nil
 }
 
-// warnings returns the last warning about some objects from each component, if it came during this attempt.
+// mostWarnings is how many different warnings are told. The last one alone may be Karpenter's own: that it remembers what EC2
+// has refused.
+const mostWarnings = 3
+
+// warnings returns the last warnings about some objects, each once, if they came during this attempt.
 func (r *run) warnings(ctx context.Context, namespace string, about func(corev1.ObjectReference) bool) ([]string, error) {
-	last := map[string]corev1.Event{}
+	var found []corev1.Event
 	err := r.client.Each(ctx, k8s.Event, namespace, "", func(object *unstructured.Unstructured) error {
 		var e corev1.Event
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &e); err != nil {
 			return nil // Only another program's event can be unreadable.
 		}
-		from := cmp.Or(e.Source.Component, e.ReportingController)
-		if e.Type == corev1.EventTypeWarning && about(e.InvolvedObject) && !seen(e).Before(r.attempt.Start.Truncate(time.Second)) &&
-			!seen(e).Before(seen(last[from])) {
-			last[from] = e
+		if e.Type == corev1.EventTypeWarning && about(e.InvolvedObject) && !seen(e).Before(r.attempt.Start.Truncate(time.Second)) {
+			found = append(found, e)
 		}
 		return nil
 	})
+	slices.SortFunc(found, func(a, b corev1.Event) int { return seen(b).Compare(seen(a)) })
 	var all []string
-	for _, from := range slices.Sorted(maps.Keys(last)) {
-		all = append(all, from+": "+last[from].Reason+": "+last[from].Message)
+	for _, e := range found {
+		text := cmp.Or(e.Source.Component, e.ReportingController) + ": " + e.Reason + ": " +
+			strings.ReplaceAll(e.Message, "NodeClaim "+e.InvolvedObject.Name+" event: ", "")
+		if len(all) < mostWarnings && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
 	}
 	return all, err
 }
