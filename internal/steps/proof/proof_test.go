@@ -295,6 +295,10 @@ func TestWhyThereIsNoNode(t *testing.T) {
 	if err != nil || progress.Note != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, progress.Note, want)
 	}
+	t.Log("another pass waits for the same pod, and Karpenter, which remembers, says nothing more")
+	s.plan.Generation++
+	s.clock = s.clock.Add(2 * time.Minute)
+	s.waits(want)
 }
 
 // After the limit the step fails with what was missing, and leaves no pod. The next pass has the whole time again. A node that

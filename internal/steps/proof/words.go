@@ -36,13 +36,14 @@ func (r *run) words(ctx context.Context, pool string, pod *corev1.Pod) (string, 
 	}
 	// Karpenter names a pool's NodeClaims so. A longer name is another pool's.
 	ofPool := regexp.MustCompile("^" + regexp.QuoteMeta(pool) + "-[a-z0-9]{5}$")
-	claims, err := r.warnings(ctx, metav1.NamespaceDefault, func(of corev1.ObjectReference) bool {
+	since := pod.CreationTimestamp.Time
+	claims, err := r.warnings(ctx, metav1.NamespaceDefault, since, func(of corev1.ObjectReference) bool {
 		return of.Kind == k8s.NodeClaim.Name && ofPool.MatchString(of.Name)
 	})
 	if err != nil {
 		return "", err
 	}
-	pods, err := r.warnings(ctx, ownership.ProofNamespace, func(of corev1.ObjectReference) bool { return of.UID == pod.UID })
+	pods, err := r.warnings(ctx, ownership.ProofNamespace, since, func(of corev1.ObjectReference) bool { return of.UID == pod.UID })
 	if err != nil {
 		return "", err
 	}
@@ -52,17 +53,20 @@ func (r *run) words(ctx context.Context, pool string, pod *corev1.Pod) (string, 
 
 // mostWarnings is how many different warnings are told. The last one alone may be Karpenter's own: that it remembers what EC2
 // has refused.
-const mostWarnings = 3
+const mostWarnings = 2
 
-// warnings returns the last warnings about some objects, each once, if they came during this attempt.
-func (r *run) warnings(ctx context.Context, namespace string, about func(corev1.ObjectReference) bool) ([]string, error) {
+// warnings returns the last warnings about some objects, each once, if they came since a time. Karpenter remembers
+// for minutes what EC2 has refused, and does not try again, so the time is not that of this pass.
+func (r *run) warnings(
+	ctx context.Context, namespace string, since time.Time, about func(corev1.ObjectReference) bool,
+) ([]string, error) {
 	var found []corev1.Event
 	err := r.client.Each(ctx, k8s.Event, namespace, "", func(object *unstructured.Unstructured) error {
 		var e corev1.Event
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &e); err != nil {
 			return nil // Only another program's event can be unreadable.
 		}
-		if e.Type == corev1.EventTypeWarning && about(e.InvolvedObject) && !seen(e).Before(r.attempt.Start.Truncate(time.Second)) {
+		if e.Type == corev1.EventTypeWarning && about(e.InvolvedObject) && !seen(e).Before(since) {
 			found = append(found, e)
 		}
 		return nil
