@@ -275,6 +275,7 @@ func TestWhyThereIsNoNode(t *testing.T) {
 	s.warned("default", "karpenter", "EarlierError", "an earlier attempt", claim("workload-aaaaa"))
 	s.clock = s.clock.Add(time.Hour)
 	s.waits()
+	s.clock = time.Now() // the pod's creation has the API server's time
 	s.warned("default", "karpenter", "InsufficientCapacityError", "with fleet error(s), VcpuLimitExceeded: You have requested more",
 		claim("workload-bbbbb"))
 	s.warned("default", "karpenter", "OtherError", "another pool", claim("workload-gpu-bbbbb"))
