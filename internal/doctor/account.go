@@ -116,7 +116,8 @@ func spotRole(o *Observed, found *findings) {
 			asked = append(asked, p.name)
 		}
 	}
-	if !o.SpotRole && len(asked) > 0 {
+	// With Karpenter on, the plan says so itself.
+	if !o.SpotRole && !o.Facts.NoSpotRole && len(asked) > 0 {
 		found.add(Fails, fmt.Sprintf("pool %s may use spot, and the account has no role AWSServiceRoleForEC2Spot", some(asked)),
 			"Create it, once for the account.", createSpotRole)
 	}

@@ -359,6 +359,9 @@ var cases = []example{
 	{"rule-quota", "nearly, and the rule is there", func(o *Observed) { o.Rules = 295 }, nil},
 	{"spot-role", "missing", with(map[string]string{"karpenter_capacity_types": "on-demand,spot"}),
 		[]string{"fails: pool workload may use spot"}},
+	{"spot-role", "missing, as the plan says", all(with(map[string]string{"karpenter_capacity_types": "spot"}), func(o *Observed) {
+		o.Facts.NoSpotRole = true
+	}), nil},
 	{"spot-role", "there", all(with(map[string]string{"karpenter_capacity_types": "spot"}), func(o *Observed) { o.SpotRole = true }), nil},
 	{"spot-role", "of a pool of builds", with(map[string]string{"build_node_enabled": "true", "karpenter_build_capacity_types": "spot"}),
 		[]string{"fails: pool build"}},

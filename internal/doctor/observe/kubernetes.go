@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -108,11 +107,11 @@ func (r *reader) launches(ctx context.Context) error {
 		return err
 	}
 	return r.client.Each(ctx, k8s.Event, metav1.NamespaceDefault, "", func(object *unstructured.Unstructured) error {
-		var e corev1.Event
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &e); err != nil {
+		e, err := k8s.AsEvent(object)
+		if err != nil {
 			return nil // Only another program's event can be unreadable.
 		}
-		recent := now.Sub(e.LastTimestamp.Time) < time.Hour
+		recent := now.Sub(k8s.LastSeen(e)) < time.Hour
 		if recent && e.InvolvedObject.Kind == k8s.NodeClaim.Name && e.Reason == "InsufficientCapacityError" {
 			r.o.Launches = append(r.o.Launches, doctor.Launch{
 				NodeClaim: e.InvolvedObject.Name, Step: "Launched", Reason: e.Reason, Message: e.Message,

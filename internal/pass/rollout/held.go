@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
@@ -11,8 +13,8 @@ import (
 )
 
 const (
-	// said is how old an event of Karpenter's may be that still holds. Karpenter repeats it every two minutes.
-	said = 10 * time.Minute
+	// recent is how old an event of Karpenter's may be that still holds. Karpenter repeats it every two minutes.
+	recent = 10 * time.Minute
 	// mostHeld is the length in bytes to which Karpenter's words about a node are cut.
 	mostHeld = 200
 )
@@ -33,27 +35,30 @@ func (v *view) hold(ctx context.Context, client *k8s.Client) {
 	if len(about) == 0 {
 		return
 	}
-	last := map[string]string{}
-	_ = client.Each(ctx, k8s.Event, "default", "", func(event *unstructured.Unstructured) error {
-		text := func(path ...string) string {
-			value, _, _ := unstructured.NestedString(event.Object, path...)
-			return value
+	last := map[string]*corev1.Event{}
+	_ = client.Each(ctx, k8s.Event, metav1.NamespaceDefault, "", func(object *unstructured.Unstructured) error {
+		e, err := k8s.AsEvent(object)
+		if err != nil {
+			return nil // Only another program's event can be unreadable.
 		}
-		kind, at := text("involvedObject", "kind"), text("lastTimestamp")
-		p := about[kind+"/"+text("involvedObject", "name")]
-		when, err := time.Parse(time.RFC3339, at)
-		if p == nil || err != nil || !blocks[text("reason")] || v.now.Sub(when) > said {
+		p := about[e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name]
+		if p == nil || !blocks[e.Reason] || v.now.Sub(k8s.LastSeen(e)) > recent {
 			return nil
 		}
-		own := "" // what is said of the node itself says more than what is said of the pool
-		if kind != k8s.NodePool.Name {
-			own = "node "
-		}
-		if name := p.Pool.Pool; own+at > last[name] {
-			last[name], p.Held = own+at, outcome.ShortenTo(mostHeld, text("message"))
+		if before := last[p.Pool.Pool]; before == nil || tellsMore(e, before) {
+			last[p.Pool.Pool], p.Held = e, outcome.ShortenTo(mostHeld, e.Message)
 		}
 		return nil
 	})
+}
+
+// tellsMore reports whether an event says more than another one: what is said of the node itself does, compared with what is
+// said of the pool, and otherwise the later one.
+func tellsMore(e, than *corev1.Event) bool {
+	if ofPool := e.InvolvedObject.Kind == k8s.NodePool.Name; ofPool != (than.InvolvedObject.Kind == k8s.NodePool.Name) {
+		return !ofPool
+	}
+	return k8s.LastSeen(e).After(k8s.LastSeen(than))
 }
 
 // oldest is a NodeClaim and its node. It keeps no more of it, because the pages of a list are large.

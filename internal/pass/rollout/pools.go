@@ -192,7 +192,7 @@ func (v *view) emptied() (names []string) {
 			continue
 		}
 		delete(v.pools, name)
-		if _, told := v.before[name]; told && p.object != nil && p.object.GetDeletionTimestamp() == nil {
+		if _, reported := v.before[name]; reported && p.object != nil && p.object.GetDeletionTimestamp() == nil {
 			names = append(names, name)
 		}
 	}

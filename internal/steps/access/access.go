@@ -209,8 +209,10 @@ func others(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 // grant makes the namespace of the proof's pods, and gives the functions that are not administrators their rights in the
 // cluster.
 func (a *Step) grant(ctx context.Context, client *k8s.Client, p *plan.Plan, w *resource.Writer) error {
-	if err := apply(ctx, client, p, p.Access.Namespace, w); err != nil {
-		return err
+	if len(p.Access.Namespace) > 0 { // the plan of a rejected rack may be one of an earlier release, which made no namespace
+		if err := apply(ctx, client, p, p.Access.Namespace, w); err != nil {
+			return err
+		}
 	}
 	for _, function := range slices.Sorted(maps.Keys(a.Principals)) {
 		rights := p.Access.Rights[function]

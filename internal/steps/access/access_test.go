@@ -97,6 +97,16 @@ func (s scene) unchanged() {
 	}
 }
 
+// The last good plan of a rejected rack may be one of an earlier release, which knew no proof.
+func TestAPlanWithoutANamespaceIsApplied(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
+	s.plan.Access.Namespace = nil
+	if changes := s.opened(); strings.Contains(changes, "Namespace/") || !strings.Contains(changes, "ClusterRole/sawhorse:nodepools created") {
+		t.Error(changes)
+	}
+}
+
 func TestOpensTheClusterOnce(t *testing.T) {
 	s := begin(t)
 	t.Log("the access mode first, waiting for EKS's update")

@@ -3,7 +3,6 @@ package nodepools
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"testing"
 	"time"
 
@@ -13,24 +12,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
-// counted makes each write to the API server fail in turn, like a call of AWS. Reads do not fail: a failed read is like
-// a call that was not made.
-type counted struct {
-	http.RoundTripper
-	calls *awsfake.Calls
-}
-
-func (c counted) WrappedRoundTripper() http.RoundTripper { return c.RoundTripper }
-
-func (c counted) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method != http.MethodGet {
-		if err := c.calls.Call("Kubernetes."+request.Method, request.URL.Path); err != nil {
-			return nil, err
-		}
-	}
-	return c.RoundTripper.RoundTrip(request)
-}
-
 // A removal in which Karpenter takes no part reaches the same end, wherever it is interrupted.
 func TestInterruptedRemoval(t *testing.T) {
 	base := begin(t)
@@ -39,7 +20,7 @@ func TestInterruptedRemoval(t *testing.T) {
 		s.clock, s.cloud = time.Now(), awsfake.New()
 		s.checkpoints = awsfake.NewCheckpoints(s.cloud)
 		config := s.As(ownership.Group("nodepools"))
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counted{next, s.cloud.Calls} })
+		config.Wrap(s.cloud.Calls.Writing)
 		client, err := k8s.New("test", config)
 		if err != nil {
 			t.Fatal(err)

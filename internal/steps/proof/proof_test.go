@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -391,29 +390,12 @@ func TestTheNamespaceAdmitsOnlyRestrictedPods(t *testing.T) {
 	}
 }
 
-// counted makes each write to the API server fail in turn, like a call of AWS.
-type counted struct {
-	http.RoundTripper
-	calls *awsfake.Calls
-}
-
-func (c counted) WrappedRoundTripper() http.RoundTripper { return c.RoundTripper }
-
-func (c counted) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method != http.MethodGet {
-		if err := c.calls.Call("Kubernetes."+request.Method, request.URL.Path); err != nil {
-			return nil, err
-		}
-	}
-	return c.RoundTripper.RoundTrip(request)
-}
-
 func TestInterrupted(t *testing.T) {
 	s := begin(t)
 	awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
 		cloud := awsfake.New()
 		config := s.As(ownership.Group("proof"))
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counted{next, cloud.Calls} })
+		config.Wrap(cloud.Calls.Writing)
 		client, err := k8s.New("test", config)
 		if err != nil {
 			t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -60,18 +59,18 @@ const mostWarnings = 2
 func (r *run) warnings(
 	ctx context.Context, namespace string, since time.Time, about func(corev1.ObjectReference) bool,
 ) ([]string, error) {
-	var found []corev1.Event
+	var found []*corev1.Event
 	err := r.client.Each(ctx, k8s.Event, namespace, "", func(object *unstructured.Unstructured) error {
-		var e corev1.Event
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &e); err != nil {
+		e, err := k8s.AsEvent(object)
+		if err != nil {
 			return nil // Only another program's event can be unreadable.
 		}
-		if e.Type == corev1.EventTypeWarning && about(e.InvolvedObject) && !seen(e).Before(since) {
+		if e.Type == corev1.EventTypeWarning && about(e.InvolvedObject) && !k8s.LastSeen(e).Before(since) {
 			found = append(found, e)
 		}
 		return nil
 	})
-	slices.SortFunc(found, func(a, b corev1.Event) int { return seen(b).Compare(seen(a)) })
+	slices.SortFunc(found, func(a, b *corev1.Event) int { return k8s.LastSeen(b).Compare(k8s.LastSeen(a)) })
 	var all []string
 	for _, e := range found {
 		text := cmp.Or(e.Source.Component, e.ReportingController) + ": " + e.Reason + ": " +
@@ -81,16 +80,4 @@ func (r *run) warnings(
 		}
 	}
 	return all, err
-}
-
-// seen returns when an event was last seen.
-func seen(e corev1.Event) time.Time {
-	latest := e.LastTimestamp.Time
-	if e.EventTime.After(latest) {
-		latest = e.EventTime.Time
-	}
-	if e.Series != nil && e.Series.LastObservedTime.After(latest) {
-		latest = e.Series.LastObservedTime.Time
-	}
-	return latest
 }

@@ -2,6 +2,7 @@ package awsfake
 
 import (
 	"errors"
+	"net/http"
 	"reflect"
 	"testing"
 )
@@ -51,4 +52,25 @@ func finish(cloud *Cloud, step func() (bool, error)) error {
 		cloud.Pass(polling)
 	}
 	return errors.New("the step is not done after 30 calls")
+}
+
+// Writing returns a transport whose writes to an API server count as calls of the account, so that they fail in turn too. Reads do
+// not: a failed read is like a call that was not made.
+func (c *Calls) Writing(next http.RoundTripper) http.RoundTripper { return writing{next, c} }
+
+type writing struct {
+	http.RoundTripper
+	calls *Calls
+}
+
+// WrappedRoundTripper lets client-go reach the transport, to close its idle connections.
+func (w writing) WrappedRoundTripper() http.RoundTripper { return w.RoundTripper }
+
+func (w writing) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodGet {
+		if err := w.calls.Call("Kubernetes."+request.Method, request.URL.Path); err != nil {
+			return nil, err
+		}
+	}
+	return w.RoundTripper.RoundTrip(request)
 }
