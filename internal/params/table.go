@@ -318,6 +318,10 @@ var Table = []Param{
 			"the version before comes back (karpenter-versions.md).",
 		set: setter(version, func(c *Config) *string { return &c.KarpenterVersion }),
 	},
+	{Name: ParamMigrate, Section: SectionRack, Absent: "none", Value: groupsValue,
+		Description: "System node groups whose nodes are emptied once Karpenter has taken over, one node at a time, with PodDisruptionBudgets " +
+			"and karpenter.sh/do-not-disrupt respected; their sizes follow. Unset stops it, and karpenter_enabled=false brings the sizes back.",
+		set: setter(list, func(c *Config) *[]string { return &c.MigrateNodeGroups })},
 	{Name: "node_disk", Section: SectionRack, Default: "20", Value: positiveValue,
 		Description: "Disk of a node in GiB, where karpenter_node_disk is 0. The AMIs of AL2023 need 20.",
 		set:         setter(integer(maxInt), func(c *Config) *int { return &c.NodeDisk })},
@@ -393,6 +397,7 @@ const (
 	ParamFreeze     = "karpenter_freeze"
 	ParamBuildRole  = "build_node_minimal_role_enabled"
 	ParamPaused     = "paused"
+	ParamMigrate    = "migrate_node_groups"
 )
 
 // Names of the other parameters that the rules refer to.
