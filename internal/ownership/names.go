@@ -192,6 +192,9 @@ const TaintSystem = "CriticalAddonsOnly"
 // NodePool.
 const Retiring = "sawhorse.dev/retiring"
 
+// AnnotationMigrating is on a node that migrate_node_groups empties, see package drain.
+const AnnotationMigrating = "sawhorse.dev/migrating"
+
 // Annotations on Deployments that Sawhorse changed but did not make. They are removed when the change is undone.
 const (
 	// AnnotationAutoscaler is on the Cluster Autoscaler Deployment. Its value is the rack.
