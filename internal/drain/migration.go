@@ -39,9 +39,11 @@ type View struct {
 }
 
 // Due reports whether something can be done now.
-func (v View) Due() bool {
-	return v.Node != nil && (v.Empty || len(v.Evict) > 0 || markOf(v.Node) == "")
-}
+func (v View) Due() bool { return v.Node != nil && (v.Empty || len(v.Evict) > 0 || !begun(v.Node)) }
+
+// begun reports whether a node takes no new pods any more because it is being emptied. Before, it may have more pods than were
+// seen.
+func begun(node *unstructured.Unstructured) bool { return markOf(node) != "" && Cordoned(node) }
 
 // Group returns the node group of the node.
 func (v View) Group() string { return v.Node.GetLabels()[ownership.LabelNodeGroup] }
