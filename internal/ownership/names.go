@@ -152,6 +152,8 @@ const (
 	// TagClusterOwned is the prefix of the tag by which load balancer controllers find a cluster's security group.
 	// Karpenter also sets the tag on instances.
 	TagClusterOwned = "kubernetes.io/cluster/"
+	// TagNodeGroup is on the Auto Scaling group of every managed node group. Its value is the node group.
+	TagNodeGroup = "eks:nodegroup-name"
 	// TagEKSCluster is on every instance that Karpenter launches. Its value is the cluster's name.
 	TagEKSCluster = "eks:eks-cluster-name"
 )
