@@ -168,7 +168,7 @@ func SpotRole(s *Script) {
 // OffWithoutRoom turns Karpenter off while the nodes do not come that its pods need. Karpenter stays the only autoscaler until
 // they come.
 func OffWithoutRoom(s *Script) {
-	movers := app{name: "movers", replicas: 3, cpu: "1200m"}
+	movers := app{name: "movers", replicas: 3, cpu: "900m"}
 	const pools = "kubectl get nodepools -o jsonpath='{range .items[*]}{.metadata.name}{.metadata.deletionTimestamp} {end}'"
 	s.Chapter("Off, and the nodes do not come", func() {
 		movers.start(s)
