@@ -176,7 +176,7 @@ func OffWithoutRoom(s *Script) {
 		s.Put("karpenter_enabled", "false")
 		s.Until("it waits for nodes", says("wait for further nodes"), "wait for further nodes", 2*time.Minute)
 		s.Check("Cluster Autoscaler's replicas", autoscalerReplicas, "0")
-		s.Check("NodePools", pools, "build workload ")
+		s.Check("NodePools", pools, "build workload")
 		s.Check("pods of movers that run", movers.runs(), "3")
 	})
 
