@@ -27,6 +27,12 @@ func TestRetired(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, sto
 // A node group is emptied node by node, and stops at a pod that cannot move. Off brings its size back.
 func TestMigrated(t *testing.T) { pool.Take(t, stage.Long, stage.Spoils).Run(story.Enabled, story.Migrated) }
 
+// A file of settings is compared with the rack, and applied as one change.
+func TestFiles(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Files) }
+
+// Pods keep the nodes of pools that are taken away, and the status says why.
+func TestKept(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.Kept) }
+
 // A pod that requests a GPU gets a node of the pool that Karpenter tries first.
 func TestFirstPool(t *testing.T) { pool.Take(t).Run(story.Enabled, story.FirstPool) }
 
