@@ -46,7 +46,7 @@ func (s *Scaling) TerminateInstanceInAutoScalingGroup(_ context.Context, in *aut
 	}
 	group := s.Groups[s.Instances[*in.InstanceId]]
 	if group == nil {
-		return nil, refuse("ValidationError", "Instance Id not found - No managed instance found for instance ID: "+*in.InstanceId)
+		return nil, refuse("ValidationError", "Instance Id not found - No managed instance found for instance ID: %s", *in.InstanceId)
 	}
 	size := *group.ScalingConfig
 	if *in.ShouldDecrementDesiredCapacity {
