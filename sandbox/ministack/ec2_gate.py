@@ -45,8 +45,8 @@ def collect(_original):
 
 
 @patch("ministack.services.tagging._RESOURCE_TAG_COLLECTORS.autoscaling", new=True)
-def collect_groups(original):
-    return collect(original)
+def collect_groups(_original):
+    return collect()
 
 
 @patch("ministack.core.iam_actions.extract_resource_arn")
