@@ -36,7 +36,7 @@ type Config struct {
 	Workload           Pool              `json:"workload"`
 	Build              Pool              `json:"build"`
 	// Defaults is karpenter_defaults_config.
-	Defaults Override `json:"defaults"`
+	Defaults Override `json:"defaults,omitzero"`
 	// Given has the sorted names of the parameters that are written and valid. All others have their defaults.
 	Given []string `json:"given,omitempty"`
 	// KarpenterVersion is a version of the catalogue, or empty if the parameter is not set.
@@ -92,7 +92,7 @@ type Pool struct {
 	IMDSHops   int               `json:"imdsHops,omitempty"`
 	Tags       map[string]string `json:"tags,omitempty"`
 	// Override is the pool's own config.
-	Override Override `json:"override"`
+	Override Override `json:"override,omitzero"`
 	// Given has the names of the fields that an entry of additional_karpenter_nodepools_config sets.
 	Given []string `json:"given,omitempty"`
 }
