@@ -111,8 +111,8 @@ func (s *sawhorse) nodeCheckMissing() awscloudwatch.IAlarm {
 // superseded by the next one.
 func (s *sawhorse) failing(function, of string, period awscdk.Duration) awscloudwatch.IAlarm {
 	return s.newAlarm(logicalID(function)+"Failing", &awscloudwatch.AlarmProps{
-		AlarmDescription: jsii.String("The function " + function + " has failed twice in a row, so that " + of + " of some racks, or of all, are " +
-			"missing: its log says why."),
+		AlarmDescription: jsii.String("The function " + function + " has failed twice in a row, so that " + of + " of some racks, or of " +
+			"all, are missing: its log says why."),
 		Metric:    s.functions[function].MetricErrors(in(period)),
 		Threshold: jsii.Number(1), EvaluationPeriods: jsii.Number(2),
 		ComparisonOperator: awscloudwatch.ComparisonOperator_GREATER_THAN_OR_EQUAL_TO_THRESHOLD,

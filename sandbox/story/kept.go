@@ -18,8 +18,11 @@ func Kept(s *Script) {
 	quiet := on("quiet", `annotations: {karpenter.sh/do-not-disrupt: "true"}`, "")
 	guarded := on("guarded", "", "")
 	apps := []app{tolerant, quiet, guarded}
-	there := func(pool string) string {
-		return fmt.Sprintf("kubectl get nodepools,ec2nodeclasses -o name | grep %s || true", pool)
+	goes := func(pool string) {
+		s.Await("objects of pool "+pool, func() string {
+			lookAtNodes(s)
+			return s.Output("kubectl get nodepools,ec2nodeclasses -o name | grep " + pool + " || true")
+		}, "", 4*time.Minute)
 	}
 	held := func(pool, why string) {
 		s.Await("what holds "+pool, func() string {
@@ -29,6 +32,7 @@ func Kept(s *Script) {
 	}
 
 	s.Chapter("A pool for each of three pods", func() {
+		s.Until("the first nodes have gone", nodes, "", 2*time.Minute) // a pod that tolerates everything would run on one that is ending
 		s.Reconciled(s.Put(pools, `[{"name":"tolerant"},{"name":"quiet"},{"name":"guarded"}]`))
 		for _, a := range apps {
 			a.start(s)
@@ -40,7 +44,7 @@ func Kept(s *Script) {
 	s.Chapter("They are taken away", func() {
 		s.Unset(pools)
 		s.Reconciled()
-		s.Until("the pool of the tolerant pod goes", there("tolerant"), "", 4*time.Minute)
+		goes("tolerant")
 		s.Check("where it runs", tolerant.where(), "workload")
 		held("quiet", `"held":"Pod has \"karpenter.sh/do-not-disrupt\" annotation`)
 		held("guarded", `"held":"Pdb prevents pod evictions`)
@@ -52,8 +56,8 @@ func Kept(s *Script) {
 	s.Chapter("Nothing holds them any more", func() {
 		s.Type("kubectl -n shop delete pdb guarded")
 		quiet.end(s)
-		s.Until("the pool of the quiet pod goes", there("quiet"), "", 4*time.Minute)
-		s.Until("the pool of the guarded pod goes", there("guarded"), "", 4*time.Minute)
+		goes("quiet")
+		goes("guarded")
 	})
 
 	for _, a := range []app{tolerant, guarded} {
