@@ -184,6 +184,7 @@ func (s source) reservedTaints(config map[string]any) {
 				s.refuse(fmt.Sprintf("%s[%d].key", s.path("nodePool", "template", "spec", list), i),
 					"is %s, which is reserved: Sawhorse gives every build node the taint %s=%s:NoSchedule; leave the taint out",
 					ownership.TaintBuild, ownership.TaintBuild, ownership.BuildPool)
+				delete(spec, list)
 			}
 		}
 	}

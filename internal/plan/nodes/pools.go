@@ -22,7 +22,7 @@ type pool struct {
 	taint *params.Taint
 	// defaults is karpenter_defaults_config, and own the pool's own config.
 	defaults, own layer
-	// alias is the alias of a family's AMIs in karpenter_ami_alias.
+	// aliases is karpenter_ami_alias.
 	aliases map[string]string
 	idle    bool
 	api     *api
@@ -48,6 +48,12 @@ func pools(config params.Config, facts plan.Facts) []pool {
 	}
 	for i, p := range config.Additional {
 		all = append(all, additionalPool(fmt.Sprintf("[%d]", i), p, workload))
+	}
+	if config.Defaults.NodePool != nil || config.Defaults.EC2NodeClass != nil { // which are judged where every pool overrides them, too
+		alone := pool{Pool: config.Workload, from: workload.from, idle: true}
+		alone.Name, alone.Arch, alone.Disk = "default", workload.Arch, workload.Disk
+		alone.from = func(field string) origin { from := workload.from(field); from.builtin = true; return from }
+		all = append(all, alone)
 	}
 	for i := range all {
 		all[i].defaults = layer{params.ParamDefaults, "", config.Defaults}
