@@ -60,8 +60,8 @@ func (r *Result) provision(iopsOf, iopsAt, throughputOf, throughputAt string, po
 			(pool.VolumeIOPS+mostPerGiB-1)/mostPerGiB)
 	}
 	if iops := cmp.Or(pool.VolumeIOPS, baseIOPS); pool.VolumeThroughput*iopsPerMiBs > iops {
-		r.problem(throughputOf, throughputAt, "%s is %d MiB/s, but EBS provisions at most 0.25 MiB/s for each of the volume's IOPS, which are %d: "+
-			"allowed are %d; write %d or less, or %s of %d", throughputName, pool.VolumeThroughput, iops, iops/iopsPerMiBs, iops/iopsPerMiBs,
+		r.problem(throughputOf, throughputAt, "%s is %d MiB/s, but EBS provisions at most 0.25 MiB/s for each of the volume's IOPS, "+
+			"which are %d: allowed are %d; write %d or less, or %s of %d", throughputName, pool.VolumeThroughput, iops, iops/iopsPerMiBs, iops/iopsPerMiBs,
 			iopsName, pool.VolumeThroughput*iopsPerMiBs)
 	}
 }

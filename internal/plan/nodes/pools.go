@@ -77,7 +77,7 @@ func additionalPool(at string, p params.Pool, workload pool) pool {
 	}
 	inherited = append(inherited, extra.inheritVolume(workload)...)
 	extra.from = func(field string) origin {
-		from := origin{parameter: params.ParamAdditional, path: params.Join(at, field), builtin: !p.Has(field)}
+		from := origin{parameter: params.ParamAdditional, path: params.Join(at, field), builtin: field == "name" || !p.Has(field)}
 		if slices.Contains(inherited, field) && from.builtin {
 			return workload.from(field)
 		}
