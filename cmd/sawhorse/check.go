@@ -13,6 +13,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
 	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
 
@@ -85,10 +86,23 @@ func renderCommand() *cobra.Command {
 		Use: "render FILE|-", Short: "Print the NodePools and EC2NodeClasses", Args: only("FILE"),
 		Long: aboutInput + `Prints the manifests in order of kind and name; none where Karpenter is off. The problems of a ` +
 			`refused input go to stderr;
-with --batch they are that line's answer.` + aboutExit,
+with --batch they are that line's answer. With --explain it prints for each field of each manifest where its value comes from: a
+parameter with the path in its JSON, or a built-in default.` + aboutExit,
 	}
-	validates(c, "yaml", render, func(made any, accepted bool, format string) error {
-		switch {
+	explain := c.Flags().Bool("explain", false, "print which parameter, field or config each value comes from")
+	validate := func(in input) (any, bool) {
+		if *explain {
+			return layers(in)
+		}
+		return render(in)
+	}
+	validates(c, "yaml", validate, func(made any, accepted bool, format string) error {
+		switch explained, is := made.([]nodes.Explanation); {
+		case is && format == "yaml":
+			for _, e := range explained {
+				fmt.Print(e)
+			}
+			return nil
 		case !accepted:
 			tell(os.Stderr, made.(answer))
 			return nil
@@ -107,6 +121,16 @@ func render(in input) (any, bool) {
 		return answerOf(v), false
 	}
 	return append([]plan.Object{}, v.Plan.NodePools.Manifests()...), true
+}
+
+// layers returns where the values of an input's manifests come from, or the answer of check if the input is rejected.
+func layers(in input) (any, bool) {
+	judged := in.judged(in.applied())
+	v := validation.Validate(judged)
+	if len(v.Problems) > 0 {
+		return answerOf(v), false
+	}
+	return nodes.Compile(v.Config, judged.Facts).Explain(), true
 }
 
 // once validates one file. An input that cannot be read is wrong use.

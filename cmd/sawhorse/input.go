@@ -180,7 +180,11 @@ func (in input) judged(last applied) validation.Input {
 	parsed := params.Parse(params.Input{Rack: in.Rack, Params: in.Params, Previous: last.records.Params})
 	facts := in.facts(last.records)
 	facts.Records.Checked = ""
-	return validation.Input{Parsed: parsed, Facts: facts}
+	judged := validation.Input{Parsed: parsed, Facts: facts}
+	if in.Previous != nil {
+		judged.InForce = &last.plan
+	}
+	return judged
 }
 
 // applied is what a pass with the previous parameters has applied.

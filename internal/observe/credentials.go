@@ -66,7 +66,7 @@ func (o *Observer) noSpotRole(ctx context.Context, config params.Config) (bool, 
 	if config.BuildNodes {
 		pools = append(pools, config.Build)
 	}
-	asks := config.Override.NodePool != nil // which may have a requirement of its own
+	asks := slices.ContainsFunc(config.Overrides(), func(o params.Override) bool { return o.NodePool != nil }) // which may require it
 	for _, p := range pools {
 		asks = asks || slices.Contains(p.CapacityTypes, "spot")
 	}

@@ -32,9 +32,9 @@ var public = regexp.MustCompile(`^(?:arn:[^:]+:ssm:[^:]+::parameter)?(/aws/servi
 // so that other values could ask for all public images.
 var imageID = regexp.MustCompile(`^ami-[0-9a-z]+$`)
 
-// images returns the images that karpenter_config names, by their IDs or by the public parameters that have them.
-func (o *Observer) images(ctx context.Context, override params.Override) (map[string]plan.Image, error) {
-	ids, parameters := override.Images()
+// images returns the images that the pools' configs and fields name, by their IDs or by the public parameters that have them.
+func (o *Observer) images(ctx context.Context, config params.Config) (map[string]plan.Image, error) {
+	ids, parameters := config.Images()
 	named := map[string]string{} // IDs by what the user wrote
 	for _, id := range ids {
 		if imageID.MatchString(id) {
@@ -87,19 +87,22 @@ func (o *Observer) imageOf(ctx context.Context, name string) (string, error) {
 // described returns images by ID. It filters by ID, because EC2 refuses a call that names an ID which does not exist.
 func (o *Observer) described(ctx context.Context, ids []string) (map[string]plan.Image, error) {
 	images := map[string]plan.Image{}
-	pages := ec2.NewDescribeImagesPaginator(o.EC2, &ec2.DescribeImagesInput{
-		Filters: []ec2types.Filter{{Name: new("image-id"), Values: ids}}, IncludeDeprecated: new(true), // Karpenter takes them too
-	})
-	err := EachPage(ctx, pages, func(page *ec2.DescribeImagesOutput) {
-		for _, i := range page.Images {
-			_, ofNodes := Tags(i.Tags)[ownership.TagNodes]
-			images[aws.ToString(i.ImageId)] = plan.Image{
-				ID: aws.ToString(i.ImageId), Owner: aws.ToString(i.OwnerId), Alias: aws.ToString(i.ImageOwnerAlias), OfNodes: ofNodes,
+	const most = 200 // values of a filter
+	for some := range slices.Chunk(ids, most) {
+		pages := ec2.NewDescribeImagesPaginator(o.EC2, &ec2.DescribeImagesInput{
+			Filters: []ec2types.Filter{{Name: new("image-id"), Values: some}}, IncludeDeprecated: new(true), // Karpenter takes them too
+		})
+		err := EachPage(ctx, pages, func(page *ec2.DescribeImagesOutput) {
+			for _, i := range page.Images {
+				_, ofNodes := Tags(i.Tags)[ownership.TagNodes]
+				images[aws.ToString(i.ImageId)] = plan.Image{
+					ID: aws.ToString(i.ImageId), Owner: aws.ToString(i.OwnerId), Alias: aws.ToString(i.ImageOwnerAlias), OfNodes: ofNodes,
+				}
 			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("images %s: describe: %w", strings.Join(some, ", "), err)
 		}
-	})
-	if err != nil {
-		return nil, fmt.Errorf("images %s: describe: %w", strings.Join(ids, ", "), err)
 	}
 	return images, nil
 }

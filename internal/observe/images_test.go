@@ -33,7 +33,7 @@ func TestImages(t *testing.T) {
 		terms = append(terms, map[string]any{"ssmParameter": name})
 	}
 	terms = append(terms, map[string]any{"alias": "al2023@latest"}, "x")
-	config.Override = params.Override{EC2NodeClass: map[string]any{"amiSelectorTerms": terms}}
+	config.Workload.Override = params.Override{EC2NodeClass: map[string]any{"amiSelectorTerms": terms}}
 	amazon := plan.Image{ID: "ami-1", Owner: "602401143452", Alias: "amazon"}
 	want := map[string]plan.Image{
 		"/aws/service/eks/a": amazon, byARN: amazon,
@@ -61,7 +61,7 @@ func TestImagesThatNoTermMayName(t *testing.T) {
 		append(slices.Repeat([]any{alias}, 30), map[string]any{"id": "ami-1"}, map[string]any{"ssmParameter": "/aws/service/eks/a"}),
 	} {
 		config := enabled
-		config.Override = params.Override{EC2NodeClass: map[string]any{"amiSelectorTerms": terms}}
+		config.Workload.Override = params.Override{EC2NodeClass: map[string]any{"amiSelectorTerms": terms}}
 		before := len(s.cloud.Made())
 		s.observed(config, plan.Records{})
 		for _, call := range s.cloud.Made()[before:] {

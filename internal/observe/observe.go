@@ -70,7 +70,7 @@ func (o *Observer) Facts(ctx context.Context, config params.Config, records plan
 			return err
 		},
 		func(ctx context.Context) (err error) {
-			facts.Images, err = o.images(ctx, config.Override)
+			facts.Images, err = o.images(ctx, config)
 			return err
 		},
 		func(ctx context.Context) error { return o.credentials(ctx, config, cluster.Cluster, records, &facts) },

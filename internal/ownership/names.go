@@ -182,6 +182,8 @@ const (
 	LabelNodeGroup = "eks.amazonaws.com/nodegroup"
 	// LabelBuild is on build node groups and build nodes.
 	LabelBuild = "convox-build"
+	// TaintBuild is the key of the build nodes' taint.
+	TaintBuild = "dedicated"
 	// LabelAdditional is on a rack's additional node groups.
 	LabelAdditional = "convox.io/label"
 )

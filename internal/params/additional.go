@@ -36,6 +36,11 @@ var reservedPools = []string{ownership.WorkloadPool, ownership.BuildPool, "defau
 
 // poolFields lists all fields of an entry.
 var poolFields = []poolField{
+	{
+		Name: "ami_id", Value: Value{Type: "text", Pattern: `ami-([0-9a-f]{8}|[0-9a-f]{17})`,
+			Allowed: "the ID of an AMI: ami- and 17, or 8, of 0-9 and a-f", Example: "ami-0123456789abcdef0"},
+		Description: "The AMI of the nodes, whose family is os.", set: setter(text, func(p *Pool) *string { return &p.AMI }),
+	},
 	{Name: "arch", Value: archValue, Default: "amd64", Description: "CPU architectures.",
 		set: setter(list, func(p *Pool) *[]string { return &p.Arch })},
 	{Name: "capacity_types", Value: capacityValue, Default: "on-demand", Description: "How the nodes are bought.",
@@ -75,7 +80,15 @@ var poolFields = []poolField{
 	},
 	{Name: "node_expiry", Value: expiryValue, Default: "720h", Description: "How long a node may live.",
 		set: setter(expiry, func(p *Pool) *string { return &p.NodeExpiry })},
+	{Name: "os", Value: osValue, Default: "al2023", Description: "The operating system.",
+		set: setter(text, func(p *Pool) *string { return &p.OS })},
+	{Name: "tags", Value: tagsValue, Description: "AWS tags of the nodes, beside those of the parameter tags.",
+		set: setter(tags, func(p *Pool) *map[string]string { return &p.Tags })},
 	{Name: "taints", Value: taintsValue, Description: "Taints.", set: setter(taints, func(p *Pool) *[]Taint { return &p.Taints })},
+	{Name: "volume_iops", Value: iopsValue, Description: "IOPS of the gp3 volume; 0 is EC2's default.",
+		set: setter(integer(maxInt), func(p *Pool) *int { return &p.VolumeIOPS })},
+	{Name: "volume_throughput", Value: throughputValue, Description: "Throughput of the gp3 volume in MiB/s; 0 is EC2's default.",
+		set: setter(integer(maxInt), func(p *Pool) *int { return &p.VolumeThroughput })},
 	{Name: "volume_type", Value: volumeTypeValue, Default: "gp3", Description: "EBS volume type.",
 		set: setter(text, func(p *Pool) *string { return &p.VolumeType })},
 	{
@@ -134,6 +147,7 @@ func (r *Result) pool(at string, fields map[string]any) Pool {
 		if given && value != nil && value != "" {
 			refusal := f.read(&pool, value)
 			if refusal == "" {
+				pool.Given = append(pool.Given, f.Name)
 				continue
 			}
 			r.problem(ParamAdditional, Join(at, f.Name), "%s %s", Join(at, f.Name), refusal)
@@ -144,6 +158,7 @@ func (r *Result) pool(at string, fields map[string]any) Pool {
 			}
 		}
 	}
+	known = append(known, tops...)
 	listed := false // the allowed fields are listed in one problem only
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if slices.Contains(known, key) {
@@ -155,6 +170,8 @@ func (r *Result) pool(at string, fields map[string]any) Pool {
 		}
 		r.problem(ParamAdditional, Join(at, key), "%s is no field of a pool; %s", Join(at, key), DidYouMean(key, known, otherwise))
 	}
+	r.poolTags(at, pool.Tags)
+	pool.Override = r.own(at, fields, pool.Tags)
 	switch name, given := fields["name"]; {
 	case !given || name == nil || name == "":
 		r.problem(ParamAdditional, Join(at, "name"), "pool %s has no name; write, for example, \"name\":\"gpu\"", at)
@@ -163,6 +180,45 @@ func (r *Result) pool(at string, fields map[string]any) Pool {
 			pool.Name, strings.Join(reservedPools, ", "))
 	}
 	return pool
+}
+
+// poolTags checks the tags of an entry together with those that all nodes have.
+func (r *Result) poolTags(at string, tags map[string]string) {
+	if len(tags) == 0 {
+		return
+	}
+	all, seen := maps.Clone(tags), twins{}
+	for _, key := range slices.Sorted(maps.Keys(r.Config.Tags)) {
+		all[key] = ""
+		seen.add(key)
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.Config.Defaults.tags())) {
+		all[key] = ""
+		seen.add(key)
+	}
+	at = Join(at, "tags")
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		if twin := seen.add(key); twin != "" {
+			r.problem(ParamAdditional, at, "%s has the tag %s, and the rack has %s: IAM takes both for one, and refuses them together; spell "+
+				"them alike, or leave one out", at, Quoted(key), Quoted(twin))
+		}
+	}
+	if len(all) > maxTags {
+		r.problem(ParamAdditional, at, "%s and the rack's tags make %d tags; allowed are %d, because AWS takes 50 and Sawhorse and Karpenter "+
+			"add theirs; take out %d", at, len(all), maxTags, len(all)-maxTags)
+	}
+}
+
+// own reads the config of an entry.
+func (r *Result) own(at string, fields map[string]any, tags map[string]string) Override {
+	config := map[string]any{}
+	for _, top := range tops {
+		if value, given := fields[top]; given {
+			config[top] = value
+		}
+	}
+	s := source{Result: r, parameter: ParamAdditional, at: at, tags: slices.Collect(maps.Keys(tags))}
+	return s.read(config, nil)
 }
 
 // read sets the field from a given value. It returns the rest of the sentence that refuses the value, or "".

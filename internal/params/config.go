@@ -20,6 +20,8 @@ type Config struct {
 	NodePolicyARNs   []string `json:"nodePolicyARNs,omitempty"`
 	ImageRepository  string   `json:"imageRepository,omitempty"`
 	IsolatedVPC      bool     `json:"isolatedVPC,omitempty"`
+	// AMIAliases maps the families of AMIs to the alias of each that pools run which select no other AMI.
+	AMIAliases map[string]string `json:"amiAliases,omitempty"`
 	// Autoscaler is the namespace/name of the Cluster Autoscaler Deployment. If empty, it is found by its image.
 	Autoscaler         string            `json:"autoscaler,omitempty"`
 	SystemDeployments  []string          `json:"systemDeployments,omitempty"`
@@ -34,7 +36,10 @@ type Config struct {
 	Enabled            bool              `json:"enabled,omitempty"`
 	Workload           Pool              `json:"workload"`
 	Build              Pool              `json:"build"`
-	Override           Override          `json:"override"`
+	// Defaults is karpenter_defaults_config.
+	Defaults Override `json:"defaults,omitzero"`
+	// Given has the sorted names of the parameters that are written and valid. All others have their defaults.
+	Given []string `json:"given,omitempty"`
 	// KarpenterVersion is a version of the catalogue, or empty if the parameter is not set.
 	KarpenterVersion string `json:"karpenterVersion,omitempty"`
 	// ControllerValues are values of the controller's chart, without those that Sawhorse sets itself. Numbers are int64 or
@@ -77,7 +82,24 @@ type Pool struct {
 	Labels    map[string]string `json:"labels,omitempty"`
 	Taints    []Taint           `json:"taints,omitempty"`
 	Dedicated bool              `json:"dedicated,omitempty"`
+	// OS is al2023 or bottlerocket. If AMI has the ID of an image, the nodes run that one.
+	OS  string `json:"os,omitempty"`
+	AMI string `json:"ami,omitempty"`
+	// VolumeIOPS and VolumeThroughput are those of a gp3 volume. 0 is EC2's default, or the workload's if none is given.
+	VolumeIOPS       int `json:"volumeIOPS,omitempty"`
+	VolumeThroughput int `json:"volumeThroughput,omitempty"`
+	// IMDSTokens and IMDSHops are of the instance metadata service. If empty and 0, they are the pool's defaults.
+	IMDSTokens string            `json:"imdsTokens,omitempty"`
+	IMDSHops   int               `json:"imdsHops,omitempty"`
+	Tags       map[string]string `json:"tags,omitempty"`
+	// Override is the pool's own config.
+	Override Override `json:"override,omitzero"`
+	// Given has the names of the fields that an entry of additional_karpenter_nodepools_config sets.
+	Given []string `json:"given,omitempty"`
 }
+
+// Has reports whether an entry of additional_karpenter_nodepools_config sets a field.
+func (p Pool) Has(field string) bool { return slices.Contains(p.Given, field) }
 
 // Taint is a taint of a pool's nodes.
 type Taint struct {
@@ -86,7 +108,22 @@ type Taint struct {
 	Effect string `json:"effect"`
 }
 
-// Override holds karpenter_config: JSON objects shaped like the specs of NodePool and EC2NodeClass, nil for an absent
+// Has reports whether a parameter is written and valid.
+func (c Config) Has(parameter string) bool {
+	_, has := slices.BinarySearch(c.Given, parameter)
+	return has
+}
+
+// Overrides returns the configs of all pools, with karpenter_defaults_config first.
+func (c Config) Overrides() []Override {
+	all := []Override{c.Defaults, c.Workload.Override, c.Build.Override}
+	for _, p := range c.Additional {
+		all = append(all, p.Override)
+	}
+	return all
+}
+
+// Override is a config of karpenter_config's form: JSON objects shaped like the specs of NodePool and EC2NodeClass, nil for an absent
 // key. Numbers are int64 or float64, as in Kubernetes' unstructured objects. Null fields are left out.
 type Override struct {
 	NodePool     map[string]any `json:"nodePool,omitempty"`

@@ -33,9 +33,12 @@ func Markdown() string {
 				absent = "required"
 			case "instance_families", "instance_sizes":
 				absent = "all"
+			case "volume_iops", "volume_throughput":
+				absent = "the workload's, for gp3"
 			}
 			row(&out, f.Name, f.Value, f.Default, absent, f.Description)
 		}
+		out.WriteString("\nThe fields `nodePool` and `ec2NodeClass` are objects, as in `" + ParamOverride + "`, of this pool alone.\n")
 	}
 	return out.String()
 }

@@ -9,130 +9,198 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
-// protectedField is a field of a JSON parameter that is refused whatever its value is.
+// source is where a config stands: a JSON object with the keys nodePool and ec2NodeClass. It is a whole parameter or, at a path in
+// it, an entry of additional_karpenter_nodepools_config.
+type source struct {
+	*Result
+	parameter, at string
+	// tags are the keys of the tags that the nodes have beside the config's.
+	tags []string
+}
+
+// path returns a path of the config as a path in the parameter's JSON.
+func (s source) path(keys ...string) string { return Join(s.at, keys...) }
+
+// refuse adds a problem at a path in the parameter's JSON. Its message begins with the path.
+func (s source) refuse(at, format string, args ...any) {
+	s.problem(s.parameter, at, "%s %s", at, fmt.Sprintf(format, args...))
+}
+
+// protectedField is a field of a config that is refused whatever its value is.
 type protectedField struct {
 	path []string
 	why  string
 }
 
-// protectedFields are the fields of karpenter_config that Sawhorse sets itself.
+var nodeLabels = []string{"nodePool", "template", "metadata", "labels"}
+
+// protectedFields are the fields that Sawhorse sets itself, in every pool.
 var protectedFields = []protectedField{
 	{[]string{"ec2NodeClass", "role"}, "Sawhorse makes the nodes' role; further policies go into node_policy_arns"},
 	{[]string{"ec2NodeClass", "instanceProfile"}, "Karpenter makes the instance profile of the nodes' role"},
 	{[]string{"ec2NodeClass", "subnetSelectorTerms"}, "subnets are chosen by subnet_ids"},
 	{[]string{"ec2NodeClass", "securityGroupSelectorTerms"}, "security groups are chosen by security_group_ids"},
 	{[]string{"nodePool", "template", "spec", "nodeClassRef"}, "the pool belongs to the EC2NodeClass of its name"},
-	// Kubernetes refuses to change an existing pool from dynamic to static capacity, or back.
-	{[]string{"nodePool", "replicas"},
-		"static capacity is an alpha feature of Karpenter that Sawhorse does not switch on; use limits and weight"},
-	{[]string{"nodePool", "template", "metadata", "labels", ownership.LabelNodePool}, "Sawhorse sets it to the pool's name"},
-	{[]string{"nodePool", "template", "metadata", "labels", ownership.LabelSystemNode},
-		"it marks the system nodes, which Karpenter does not manage"},
+	{append(nodeLabels[:4:4], ownership.LabelNodePool), "Sawhorse sets it to the pool's name"},
+	{append(nodeLabels[:4:4], ownership.LabelSystemNode), "it marks the system nodes, which Karpenter does not manage"},
 }
 
-// sections are the objects in karpenter_config whose fields are merged. If present, each must be an object.
+// protectedOfBuild and protectedOfDefaults are those that karpenter_build_config and karpenter_defaults_config may not set besides.
+var (
+	protectedOfBuild = []protectedField{
+		{append(nodeLabels[:4:4], ownership.LabelBuild), "Sawhorse sets it on every build node"},
+	}
+	protectedOfDefaults = []protectedField{
+		{[]string{"nodePool", "replicas"}, "it would make every pool static; write it in the config of one pool"},
+		{[]string{"nodePool", "limits"}, "limits are each pool's own; write karpenter_cpu_limit, karpenter_memory_limit_gb, or cpu_limit and " +
+			"memory_limit_gb of a pool"},
+		{[]string{"nodePool", "weight"}, "pools of one weight are no order; write it in the config of one pool"},
+	}
+)
+
+// sections are the objects in a config whose fields are merged. If present, each must be an object.
 var sections = [][]string{
 	{"nodePool"}, {"nodePool", "template"}, {"nodePool", "template", "metadata"}, {"nodePool", "template", "metadata", "labels"},
 	{"nodePool", "template", "spec"}, {"nodePool", "limits"}, {"nodePool", "disruption"}, {"ec2NodeClass"}, {"ec2NodeClass", "tags"},
 }
 
-// wholes maps the kinds of manifests that users write by mistake to the keys of karpenter_config.
+// wholes maps the kinds of manifests that users write by mistake to the keys of a config.
 var wholes = map[string]string{"NodePool": "nodePool", "EC2NodeClass": "ec2NodeClass"}
 
-// override reads karpenter_config. Unknown fields and wrong values are found later, when the Karpenter objects are
-// made.
-func (r *Result) override(objects map[string]Object) {
-	value, given := r.document(ParamOverride, objects)
+// overrides reads karpenter_defaults_config, karpenter_config and karpenter_build_config. Unknown fields and wrong values are found
+// later, when the Karpenter objects are made.
+func (r *Result) overrides(objects map[string]Object) {
+	r.Config.Defaults = r.override(ParamDefaults, protectedOfDefaults, objects)
+	r.Config.Workload.Override = r.override(ParamOverride, nil, objects)
+	r.Config.Build.Override = r.override(ParamBuildConfig, protectedOfBuild, objects)
+}
+
+// override reads a parameter that is a config.
+func (r *Result) override(name string, protected []protectedField, objects map[string]Object) (none Override) {
+	value, given := r.document(name, objects)
 	if !given {
-		return
+		return none
 	}
 	config, ok := value.(map[string]any)
 	if !ok {
-		r.problem(ParamOverride, "", "%s is %s; allowed is a JSON object with the keys nodePool and ec2NodeClass; "+
-			"write, for example, {\"nodePool\":{\"weight\":50}}", ParamOverride, kindOf(value))
-		return
+		r.problem(name, "", "%s is %s; allowed is a JSON object with the keys nodePool and ec2NodeClass; "+
+			"write, for example, {\"nodePool\":{\"weight\":50}}", name, kindOf(value))
+		return none
 	}
 	if kind, _ := config["kind"].(string); config["spec"] != nil && wholes[kind] != "" {
-		r.problem(ParamOverride, "", "%s is a whole manifest of kind %s; allowed is a JSON object with the keys nodePool and ec2NodeClass; "+
-			"write {%q: …} with the fields of its spec", ParamOverride, kind, wholes[kind])
-		return
+		r.problem(name, "", "%s is a whole manifest of kind %s; allowed is a JSON object with the keys nodePool and ec2NodeClass; "+
+			"write {%q: …} with the fields of its spec", name, kind, wholes[kind])
+		return none
 	}
 	for _, key := range slices.Sorted(maps.Keys(config)) {
-		if top := []string{"nodePool", "ec2NodeClass"}; !slices.Contains(top, key) {
-			r.problem(ParamOverride, Join("", key), "%s has the key %s; allowed are nodePool and ec2NodeClass; %s",
-				ParamOverride, Quoted(key), DidYouMean(key, top, "delete it"))
+		if !slices.Contains(tops, key) {
+			r.problem(name, Join("", key), "%s has the key %s; allowed are nodePool and ec2NodeClass; %s",
+				name, Quoted(key), DidYouMean(key, tops, "delete it"))
 			delete(config, key)
 		}
 	}
-	r.sections(config)
-	r.protected(ParamOverride, protectedFields, config)
-	r.reservedRequirements(config)
-	r.protectedTags(config)
+	return source{Result: r, parameter: name}.read(config, protected)
+}
+
+// tops are the keys of a config.
+var tops = []string{"nodePool", "ec2NodeClass"}
+
+// read checks a config, and takes out what is refused.
+func (s source) read(config map[string]any, protected []protectedField) (made Override) {
+	s.tags = slices.Concat(s.tags, slices.Collect(maps.Keys(s.Config.Tags)), slices.Collect(maps.Keys(s.Config.Defaults.tags())))
+	s.sections(config)
+	s.protected(slices.Concat(protectedFields, protected), config)
+	s.reservedRequirements(config)
+	if s.parameter == ParamBuildConfig {
+		s.reservedTaints(config)
+	}
+	s.protectedTags(config)
 	prune(config, true)
-	r.windows(config)
-	r.snapshots(config)
-	r.Config.Override.NodePool, _ = config["nodePool"].(map[string]any)
-	r.Config.Override.EC2NodeClass, _ = config["ec2NodeClass"].(map[string]any)
+	s.windows(config)
+	s.snapshots(config)
+	made.NodePool, _ = config["nodePool"].(map[string]any)
+	made.EC2NodeClass, _ = config["ec2NodeClass"].(map[string]any)
+	return made
+}
+
+// tags returns the tags of the ec2NodeClass.
+func (o Override) tags() map[string]any {
+	tags, _ := o.EC2NodeClass["tags"].(map[string]any)
+	return tags
 }
 
 // sections refuses sections that are not objects, and removes them so that the rest can be checked.
-func (r *Result) sections(config map[string]any) {
+func (s source) sections(config map[string]any) {
 	for _, path := range sections {
 		parent, key := parentOf(config, path)
 		value, there := parent[key]
 		if _, object := value.(map[string]any); !there || object {
 			continue
 		}
-		r.problem(ParamOverride, strings.Join(path, "."), "%s is %s; allowed is an object; leave it out to keep the defaults",
-			strings.Join(path, "."), kindOf(value))
+		s.refuse(s.path(path...), "is %s; allowed is an object; leave it out to keep the defaults", kindOf(value))
 		delete(parent, key)
 	}
 	spec, key := parentOf(config, []string{"nodePool", "template", "spec", "requirements"})
 	if list, ok := spec[key].([]any); ok && len(list) == 0 {
-		r.problem(ParamOverride, "nodePool.template.spec.requirements",
+		s.problem(s.parameter, s.path("nodePool", "template", "spec", "requirements"),
 			"requirements is empty, which would let Karpenter launch any instance; leave it out to keep what the parameters say, "+
 				"or list at least one requirement")
 		delete(spec, key)
 	}
 }
 
-// protected refuses protected fields of a parameter and removes them.
-func (r *Result) protected(parameter string, fields []protectedField, value map[string]any) {
+// protected refuses protected fields and removes them.
+func (s source) protected(fields []protectedField, value map[string]any) {
 	for _, field := range fields {
 		parent, key := parentOf(value, field.path)
 		if _, there := parent[key]; there {
-			at := Join("", field.path...)
-			r.problem(parameter, at, "%s is protected: %s; leave it out", at, field.why)
+			s.refuse(s.path(field.path...), "is protected: %s; leave it out", field.why)
 			delete(parent, key)
 		}
 	}
 }
 
 // reservedRequirements refuses requirements of which Karpenter would make the labels that Sawhorse sets.
-func (r *Result) reservedRequirements(config map[string]any) {
+func (s source) reservedRequirements(config map[string]any) {
 	spec, _ := parentOf(config, []string{"nodePool", "template", "spec", ""})
 	requirements, _ := spec["requirements"].([]any)
 	for i, entry := range requirements {
 		requirement, _ := entry.(map[string]any)
 		if key, _ := requirement["key"].(string); slices.Contains(reservedLabels, key) {
-			at := fmt.Sprintf("nodePool.template.spec.requirements[%d].key", i)
-			r.problem(ParamOverride, at, "%s is %s, which is reserved: Karpenter makes a label of it, and Sawhorse sets that one; "+
-				"leave the requirement out", at, key)
+			s.refuse(fmt.Sprintf("%s[%d].key", s.path("nodePool", "template", "spec", "requirements"), i),
+				"is %s, which is reserved: Karpenter makes a label of it, and Sawhorse sets that one; leave the requirement out", key)
+		}
+	}
+}
+
+// reservedTaints refuses taints of the key that build nodes have one of.
+func (s source) reservedTaints(config map[string]any) {
+	spec, _ := parentOf(config, []string{"nodePool", "template", "spec", ""})
+	for _, list := range []string{"taints", "startupTaints"} {
+		entries, _ := spec[list].([]any)
+		for i, entry := range entries {
+			taint, _ := entry.(map[string]any)
+			if taint["key"] == ownership.TaintBuild {
+				s.refuse(fmt.Sprintf("%s[%d].key", s.path("nodePool", "template", "spec", list), i),
+					"is %s, which is reserved: Sawhorse gives every build node the taint %s=%s:NoSchedule; leave the taint out",
+					ownership.TaintBuild, ownership.TaintBuild, ownership.BuildPool)
+				delete(spec, list)
+			}
 		}
 	}
 }
 
 // protectedTags refuses tags that Sawhorse sets itself, and tags that AWS does not accept.
-func (r *Result) protectedTags(config map[string]any) {
+func (s source) protectedTags(config map[string]any) {
 	tags, _ := parentOf(config, []string{"ec2NodeClass", "tags", ""})
 	// Karpenter also puts these tags on its instance profile, together with the rack's tags.
 	all, seen := map[string]bool{}, twins{}
-	for _, key := range slices.Sorted(maps.Keys(r.Config.Tags)) {
+	for _, key := range slices.Sorted(slices.Values(s.tags)) {
 		all[key] = true
 		seen.add(key)
 	}
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
-		at, why := Join("ec2NodeClass.tags", key), ""
+		at, why := s.path("ec2NodeClass", "tags", key), ""
 		switch lower := strings.ToLower(key); {
 		case strings.EqualFold(key, ownership.TagName) || strings.EqualFold(key, ownership.TagRackOfNode):
 			why = "Sawhorse sets the tags " + ownership.TagName + " and " + ownership.TagRackOfNode + " of every node"
@@ -142,23 +210,22 @@ func (r *Result) protectedTags(config map[string]any) {
 			why = "by such tags Sawhorse knows what it made"
 		}
 		if why != "" {
-			r.problem(ParamOverride, at, "%s is protected: %s; use another key", at, why)
+			s.refuse(at, "is protected: %s; use another key", why)
 			delete(tags, key)
 			continue
 		}
 		if value, _ := tags[key].(string); tooLong(key, value) {
-			r.problem(ParamOverride, at,
+			s.problem(s.parameter, at,
 				"the tag %s in ec2NodeClass.tags is too long: AWS takes 128 characters of a key and 256 of a value; write fewer",
 				Quoted(key))
 		}
 		if twin := seen.add(key); twin != "" {
-			r.problem(ParamOverride, at,
-				"%s and the tag %s are one to IAM, which refuses both together; spell them alike, or leave one out", at, Quoted(twin))
+			s.refuse(at, "and the tag %s are one to IAM, which refuses both together; spell them alike, or leave one out", Quoted(twin))
 		}
 		all[key] = true
 	}
 	if len(all) > maxTags && len(tags) > 0 {
-		r.problem(ParamOverride, "ec2NodeClass.tags",
+		s.problem(s.parameter, s.path("ec2NodeClass", "tags"),
 			"ec2NodeClass.tags and the parameter tags make %d tags; allowed are %d, "+
 				"because AWS takes 50 and Sawhorse and Karpenter add theirs; take out %d", len(all), maxTags, len(all)-maxTags)
 	}
@@ -195,7 +262,7 @@ func prune(value any, texts bool) {
 }
 
 // windows refuses Windows AMI families, because the nodes' access entry is of type EC2_LINUX.
-func (r *Result) windows(config map[string]any) {
+func (s source) windows(config map[string]any) {
 	class, _ := config["ec2NodeClass"].(map[string]any)
 	terms, _ := class["amiSelectorTerms"].([]any)
 	refuse := func(in map[string]any, key, at string) {
@@ -203,31 +270,36 @@ func (r *Result) windows(config map[string]any) {
 		if !strings.HasPrefix(strings.ToLower(text), "windows") {
 			return
 		}
-		r.problem(ParamOverride, at,
-			"%s is %s, and Karpenter's nodes of a rack run Linux: their access entry lets no Windows node join; "+
-				"write a Linux family like al2023@latest or bottlerocket@latest, or leave it out",
-			at, Quoted(text))
+		s.refuse(at, "is %s, and Karpenter's nodes of a rack run Linux: their access entry lets no Windows node join; "+
+			"write a Linux family like al2023@latest or bottlerocket@latest, or leave it out", Quoted(text))
 	}
-	refuse(class, "amiFamily", "ec2NodeClass.amiFamily")
+	refuse(class, "amiFamily", s.path("ec2NodeClass", "amiFamily"))
 	for i, entry := range terms {
 		term, _ := entry.(map[string]any)
-		refuse(term, "alias", fmt.Sprintf("ec2NodeClass.amiSelectorTerms[%d].alias", i))
+		refuse(term, "alias", fmt.Sprintf("%s[%d].alias", s.path("ec2NodeClass", "amiSelectorTerms"), i))
 	}
 }
 
 // maxImageTerms is how many amiSelectorTerms Karpenter's CRD takes.
 const maxImageTerms = 30
 
-// Images returns what the amiSelectorTerms name: the IDs of images, and the parameters that have the ID of one. It ignores
-// terms that the CRD refuses for their number, so that nobody is asked about thousands of them.
-func (o Override) Images() (ids, parameters []string) {
-	terms, _ := o.EC2NodeClass["amiSelectorTerms"].([]any)
-	for _, entry := range terms[:min(len(terms), maxImageTerms)] {
-		term, _ := entry.(map[string]any)
-		if id, _ := term["id"].(string); id != "" {
-			ids = append(ids, id)
-		} else if name, _ := term["ssmParameter"].(string); name != "" {
-			parameters = append(parameters, name)
+// Images returns what pools name: the IDs of images, and the parameters that have the ID of one. It ignores terms that the CRD
+// refuses for their number, so that nobody is asked about thousands of them.
+func (c Config) Images() (ids, parameters []string) {
+	for _, override := range c.Overrides() {
+		terms, _ := override.EC2NodeClass["amiSelectorTerms"].([]any)
+		for _, entry := range terms[:min(len(terms), maxImageTerms)] {
+			term, _ := entry.(map[string]any)
+			if id, _ := term["id"].(string); id != "" {
+				ids = append(ids, id)
+			} else if name, _ := term["ssmParameter"].(string); name != "" {
+				parameters = append(parameters, name)
+			}
+		}
+	}
+	for _, pool := range c.Additional {
+		if pool.AMI != "" {
+			ids = append(ids, pool.AMI)
 		}
 	}
 	return ids, parameters
@@ -235,16 +307,16 @@ func (o Override) Images() (ids, parameters []string) {
 
 // snapshots refuses volumes that are created from a snapshot. A snapshot may hold anyone's data, and whoever writes the
 // rack's parameters could read it on a node.
-func (r *Result) snapshots(config map[string]any) {
+func (s source) snapshots(config map[string]any) {
 	class, _ := config["ec2NodeClass"].(map[string]any)
 	disks, _ := class["blockDeviceMappings"].([]any)
 	for i, entry := range disks {
 		disk, _ := entry.(map[string]any)
 		ebs, _ := disk["ebs"].(map[string]any)
 		if _, there := ebs["snapshotID"]; there {
-			at := fmt.Sprintf("ec2NodeClass.blockDeviceMappings[%d].ebs.snapshotID", i)
-			r.problem(ParamOverride, at, "%s is protected: a snapshot may hold anybody's data, and pods would read it; "+
-				"leave it out, and put what nodes need into an AMI of your own (amiSelectorTerms)", at)
+			s.refuse(fmt.Sprintf("%s[%d].ebs.snapshotID", s.path("ec2NodeClass", "blockDeviceMappings"), i),
+				"is protected: a snapshot may hold anybody's data, and pods would read it; "+
+					"leave it out, and put what nodes need into an AMI of your own (amiSelectorTerms)")
 		}
 	}
 }

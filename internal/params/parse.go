@@ -52,7 +52,7 @@ func Parse(in Input) Result {
 		r.read(p)
 	}
 	r.cluster(in)
-	r.override(in.Objects)
+	r.overrides(in.Objects)
 	r.additional(in.Objects)
 	r.controller(in.Objects)
 	r.turningOff = in.Previous[enabled] == "true" && r.Effective[enabled] == "false" || in.Removing && r.Effective[enabled] != "true"
@@ -62,6 +62,12 @@ func Parse(in Input) Result {
 	for _, p := range problems {
 		r.Config.Refused = append(r.Config.Refused, p.Parameter)
 	}
+	for name := range r.written {
+		if !slices.Contains(r.Config.Refused, name) {
+			r.Config.Given = append(r.Config.Given, name)
+		}
+	}
+	slices.Sort(r.Config.Given)
 	slices.Sort(r.Config.Refused)
 	r.Config.Refused = slices.Compact(r.Config.Refused)
 	r.Problems = nil

@@ -117,7 +117,11 @@ func TestAbsentUnsetAndEmptyAreTheDefault(t *testing.T) {
 			defaults[p.Name] = p.Default
 		}
 	}
-	if r := Parse(Input{Rack: "demo", Params: defaults}); !reflect.DeepEqual(r.Config, absent.Config) {
+	r := Parse(Input{Rack: "demo", Params: defaults})
+	if len(r.Config.Given) != len(defaults) {
+		t.Errorf("a written default sets its parameter: %v", r.Config.Given)
+	}
+	if r.Config.Given = nil; !reflect.DeepEqual(r.Config, absent.Config) {
 		t.Errorf("the defaults written out: %+v, want %+v", r.Config, absent.Config)
 	}
 }
@@ -127,9 +131,9 @@ func TestDefaults(t *testing.T) {
 	want := `{"rack":"demo","clusterName":"demo","nodeDisk":20,"highAvailability":true,"workload":{"name":"",` +
 		`"capacityTypes":["on-demand"],"cpuLimit":100,` +
 		`"memoryLimitGB":400,"disk":0,"consolidationPolicy":"WhenEmptyOrUnderutilized","consolidateAfter":"30s","nodeExpiry":"720h",` +
-		`"disruptionBudget":"10%","volumeType":"gp3"},` +
+		`"disruptionBudget":"10%","volumeType":"gp3","os":"al2023"},` +
 		`"build":{"name":"","capacityTypes":["on-demand"],"cpuLimit":32,"memoryLimitGB":256,"disk":0,"consolidationPolicy":"",` +
-		`"consolidateAfter":"60s","nodeExpiry":"","volumeType":""},"override":{}}`
+		`"consolidateAfter":"60s","nodeExpiry":"","volumeType":""}}`
 	got, err := json.Marshal(Parse(Input{Rack: "demo"}).Config)
 	if err != nil {
 		t.Fatal(err)

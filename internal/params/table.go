@@ -61,13 +61,14 @@ const (
 	SectionWorkload   Section = "Workload pool"
 	SectionBuild      Section = "Build pool"
 	SectionOverride   Section = "The workload pool's override"
+	SectionAll        Section = "All pools"
 	SectionAdditional Section = "More pools"
 	SectionController Section = "The controller"
 )
 
 // Sections lists the sections in the order of the documentation.
 var Sections = []Section{
-	SectionRack, SectionEnabling, SectionWorkload, SectionBuild, SectionOverride, SectionAdditional, SectionController,
+	SectionRack, SectionEnabling, SectionWorkload, SectionAll, SectionBuild, SectionOverride, SectionAdditional, SectionController,
 }
 
 // ofPool reports whether a parameter describes a pool or the controller, or is unknown. Problems of these never block
@@ -102,6 +103,17 @@ var (
 	volumeTypeValue = Value{
 		Type: "text", Pattern: `gp2|gp3|io1|io2`, Allowed: "gp2, gp3, io1 or io2", Example: "gp3",
 		Words: []string{"gp3", "gp2", "io1", "io2"},
+	}
+	osValue = Value{
+		Type: "text", Pattern: `al2023|bottlerocket`, Allowed: "al2023 or bottlerocket", Example: "bottlerocket",
+		Words: []string{"al2023", "bottlerocket"},
+	}
+	iopsValue = Value{
+		Type: "integer", Pattern: `0|[3-9][0-9]{3}|[1-7][0-9]{4}|80000`, Allowed: "0, or an integer from 3000 to 80000", Example: "6000",
+	}
+	throughputValue = Value{
+		Type: "integer", Pattern: `0|12[5-9]|1[3-9][0-9]|[2-9][0-9]{2}|1[0-9]{3}|2000`, Allowed: "0, or an integer from 125 to 2000",
+		Example: "250",
 	}
 	typesValue = Value{
 		Type: "list", Pattern: commas(`[a-z0-9-]+\.[a-z0-9-]+`), Allowed: "EC2 instance types with commas", Example: "m6i.large",
@@ -140,6 +152,12 @@ func labelsValue(reserved []string) Value {
 		Example: "team=web,stage=prod",
 	}
 }
+
+// tagsValue describes AWS tags.
+var tagsValue = Value{Type: "tags", Pattern: commas(`[A-Za-z0-9+@_.:/-]+=[A-Za-z0-9+@_.:/-]+`),
+	Allowed: "key=value with commas; not Name, Rack, eks:eks-cluster-name, nor the prefixes aws:, karpenter.sh/, " +
+		"karpenter.k8s.aws/, kubernetes.io/, sawhorse.dev/",
+	Example: "team=web,cost-center=42"}
 
 // jsonValue describes a JSON parameter: the beginning of its JSON, and what it is.
 func jsonValue(bracket, what, example string) Value {
@@ -203,6 +221,11 @@ var Table = []Param{
 	{Name: isolatedVPC, Section: SectionRack, Default: "false", Value: boolValue,
 		Description: "true tells Karpenter that the VPC has no way to the internet: it then uses its built-in prices.",
 		set:         setter(boolean, func(c *Config) *bool { return &c.IsolatedVPC })},
+	{
+		Name: ParamAlias, Section: SectionAll, Absent: "the family's latest", Value: aliasValue,
+		Description: "The alias of the AMIs of every pool of its family whose AMI no field of a pool and no config of its own selects.",
+		set:         setter(aliases, func(c *Config) *map[string]string { return &c.AMIAliases }),
+	},
 	{Name: "karpenter_arch", Section: SectionWorkload, Absent: "detected from node_type", Value: archValue,
 		Description: "CPU architectures of workload nodes.",
 		set:         setter(list, func(c *Config) *[]string { return &c.Workload.Arch })},
@@ -213,12 +236,37 @@ var Table = []Param{
 	{Name: "karpenter_build_capacity_types", Section: SectionBuild, Default: "on-demand", Value: capacityValue,
 		Description: "How build nodes are bought. With both, Karpenter takes the cheaper and falls back to on-demand.",
 		set:         setter(list, func(c *Config) *[]string { return &c.Build.CapacityTypes })},
+	{
+		Name: ParamBuildConfig, Section: SectionBuild, Absent: "nothing is overridden",
+		Value:       jsonValue(`\{`, "a JSON object with the keys nodePool and ec2NodeClass", `{"nodePool":{"weight":50}}`),
+		Description: "Sections of the build pool's NodePool and EC2NodeClass that replace what the other parameters say.",
+		set:         noted,
+	},
 	{Name: "karpenter_build_consolidate_after", Section: SectionBuild, Default: "60s", Value: delayValue,
 		Description: "How long a build node must be empty before Karpenter removes it.",
 		set:         setter(duration, func(c *Config) *string { return &c.Build.ConsolidateAfter })},
 	{Name: "karpenter_build_cpu_limit", Section: SectionBuild, Default: "32", Value: positiveValue,
 		Description: "Most vCPUs that build nodes may have together.",
 		set:         setter(integer(maxInt), func(c *Config) *int { return &c.Build.CPULimit })},
+	{
+		Name: "karpenter_build_disruption_budget_nodes", Section: SectionBuild, Absent: "10%",
+		Value: Value{Type: "text", Pattern: `(100|[0-9]{1,2})%|[0-9]+`,
+			Allowed: "a number of nodes, or a percentage from 0% to 100%", Example: "50%"},
+		Description: "Most empty build nodes that Karpenter may remove at the same time. For all other reasons it disrupts at most 10%.",
+		set:         setter(budget, func(c *Config) *string { return &c.Build.DisruptionBudget }),
+	},
+	{Name: "karpenter_build_imds_hop_limit", Section: SectionBuild, Default: "0",
+		Value: Value{Type: "integer", Pattern: `0|[1-9]|[1-5][0-9]|6[0-4]`, Allowed: "an integer from 0 to 64", Example: "2"},
+		Description: "Hops that the instance metadata service of build nodes answers over; 0 is the pool's default. " +
+			"With 2 and more, every build reaches the node's credentials.",
+		set: setter(integer(maxInt), func(c *Config) *int { return &c.Build.IMDSHops })},
+	{
+		Name: "karpenter_build_imds_tokens", Section: SectionBuild, Absent: "the pool's default, required",
+		Value: Value{Type: "text", Pattern: `optional|required`, Allowed: "optional or required", Example: "optional",
+			Words: []string{"optional", "required"}},
+		Description: "Whether the instance metadata service of build nodes demands tokens (IMDSv2).",
+		set:         setter(text, func(c *Config) *string { return &c.Build.IMDSTokens }),
+	},
 	{Name: "karpenter_build_instance_families", Section: SectionBuild, Absent: "the workload's", Value: familiesValue,
 		Description: "EC2 instance families of build nodes.",
 		set:         setter(list, func(c *Config) *[]string { return &c.Build.Families })},
@@ -264,6 +312,14 @@ var Table = []Param{
 	{Name: "karpenter_cpu_limit", Section: SectionWorkload, Default: "100", Value: positiveValue,
 		Description: "Most vCPUs that workload nodes may have together.",
 		set:         setter(integer(maxInt), func(c *Config) *int { return &c.Workload.CPULimit })},
+	{
+		Name: ParamDefaults, Section: SectionAll, Absent: "the built-in defaults",
+		Value: jsonValue(`\{`, "a JSON object with the keys nodePool and ec2NodeClass",
+			`{"nodePool":{"template":{"spec":{"terminationGracePeriod":"48h"}}}}`),
+		Description: "Sections of every pool's NodePool and EC2NodeClass that take the place of the built-in defaults. What a parameter, a " +
+			"field of a pool or the pool's own config sets comes before it. Its consolidation does not reach the build pool and static pools.",
+		set: noted,
+	},
 	{Name: "karpenter_disruption_budget_nodes", Section: SectionWorkload, Default: "10%", Value: budgetValue,
 		Description: "Most workload nodes that Karpenter may disrupt at the same time.",
 		set:         setter(budget, func(c *Config) *string { return &c.Workload.DisruptionBudget })},
@@ -305,9 +361,20 @@ var Table = []Param{
 	{Name: "karpenter_node_labels", Section: SectionWorkload, Absent: "none", Value: labelsValue(reservedLabels),
 		Description: "Labels of workload nodes, beside convox.io/nodepool=workload.",
 		set:         setter(labels(reservedLabels), func(c *Config) *map[string]string { return &c.Workload.Labels })},
+	{Name: "karpenter_node_os", Section: SectionWorkload, Default: "al2023", Value: osValue,
+		Description: "The operating system of workload nodes.",
+		set:         setter(text, func(c *Config) *string { return &c.Workload.OS })},
 	{Name: "karpenter_node_taints", Section: SectionWorkload, Absent: "none", Value: taintsValue,
 		Description: "Taints of workload nodes: only pods that tolerate them run there.",
 		set:         setter(taints, func(c *Config) *[]Taint { return &c.Workload.Taints })},
+	{Name: "karpenter_node_volume_iops", Section: SectionWorkload, Default: "0", Value: iopsValue,
+		Description: "IOPS of a workload node's gp3 volume, at most 500 for each GiB of its disk; 0 is EC2's default, 3000. " +
+			"The build pool has them too, and pools that set none.",
+		set: setter(integer(maxInt), func(c *Config) *int { return &c.Workload.VolumeIOPS })},
+	{Name: "karpenter_node_volume_throughput", Section: SectionWorkload, Default: "0", Value: throughputValue,
+		Description: "Throughput in MiB/s of a workload node's gp3 volume, at most a quarter of its IOPS; 0 is EC2's default, 125. " +
+			"The build pool has it too, and pools that set none.",
+		set: setter(integer(maxInt), func(c *Config) *int { return &c.Workload.VolumeThroughput })},
 	{Name: "karpenter_node_volume_type", Section: SectionWorkload, Default: "gp3", Value: volumeTypeValue,
 		Description: "EBS volume type of workload nodes.",
 		set:         setter(text, func(c *Config) *string { return &c.Workload.VolumeType })},
@@ -378,10 +445,7 @@ var Table = []Param{
 	},
 	{
 		Name: "tags", Section: SectionRack, Absent: "none",
-		Value: Value{Type: "tags", Pattern: commas(`[A-Za-z0-9+@_.:/-]+=[A-Za-z0-9+@_.:/-]+`),
-			Allowed: "key=value with commas; not Name, Rack, eks:eks-cluster-name, nor the prefixes aws:, karpenter.sh/, " +
-				"karpenter.k8s.aws/, kubernetes.io/, sawhorse.dev/",
-			Example: "team=web,cost-center=42"},
+		Value:       tagsValue,
 		Description: "AWS tags of everything that Sawhorse creates, nodes included.",
 		set:         setter(tags, func(c *Config) *map[string]string { return &c.Tags }),
 	},
@@ -389,15 +453,18 @@ var Table = []Param{
 
 // Names of parameters that package plan and its parts refer to as well.
 const (
-	// ParamOverride has the structure of the manifests: paths are the same in both.
-	ParamOverride   = "karpenter_config"
-	ParamAdditional = "additional_karpenter_nodepools_config"
-	ParamController = "karpenter_controller_config"
-	ParamVersion    = "karpenter_version"
-	ParamFreeze     = "karpenter_freeze"
-	ParamBuildRole  = "build_node_minimal_role_enabled"
-	ParamPaused     = "paused"
-	ParamMigrate    = "migrate_node_groups"
+	// The first three have the structure of the manifests: paths are the same in both.
+	ParamOverride    = "karpenter_config"
+	ParamBuildConfig = "karpenter_build_config"
+	ParamDefaults    = "karpenter_defaults_config"
+	ParamAdditional  = "additional_karpenter_nodepools_config"
+	ParamAlias       = "karpenter_ami_alias"
+	ParamController  = "karpenter_controller_config"
+	ParamVersion     = "karpenter_version"
+	ParamFreeze      = "karpenter_freeze"
+	ParamBuildRole   = "build_node_minimal_role_enabled"
+	ParamPaused      = "paused"
+	ParamMigrate     = "migrate_node_groups"
 )
 
 // Names of the other parameters that the rules refer to.

@@ -89,11 +89,11 @@ func (a *findings) budgets(d *draft) {
 	}
 }
 
-// limits adds warnings about limits that are missing because karpenter_config replaces all limits.
+// limits adds warnings about limits that are missing because a config replaces all limits.
 func (a *findings) limits(d *draft) {
 	limits := inner(d.spec(), "limits")
 	for _, resource := range []string{"cpu", "memory"} {
-		if limits[resource] == nil {
+		if limits[resource] == nil && !static(d.object) {
 			from := d.blame("limits")
 			a.warn(from, "NodePool %s has no limit of %s, because %s takes the place of every limit; write %s there too",
 				d.name, resource, from.path, resource)

@@ -244,7 +244,7 @@ func (d *draft) instead(path []string, e *field.Error) string {
 }
 
 // below finds the origins for a rule on a whole section: the parts that the message names, else the one parameter, or
-// section of karpenter_config, that they come from.
+// section of a config, that they come from.
 func (d *draft) below(path []string, message string) []origin {
 	under := strings.Join(path, "\x00") + "\x00"
 	words := strings.FieldsFunc(message, func(r rune) bool { return strings.ContainsRune(` "'`, r) })
@@ -276,11 +276,21 @@ func (d *draft) below(path []string, message string) []origin {
 		return named
 	case len(all) == 0:
 		return []origin{d.fallback}
-	case slices.ContainsFunc(all, func(from origin) bool { return from.parameter == params.ParamOverride }):
-		return []origin{overridden(append([]string{topOf[d.kind]}, path[min(1, len(path)):]...)...)}
+	case slices.ContainsFunc(all, func(from origin) bool { return from.config }):
+		return []origin{d.over(all).from(append([]string{topOf[d.kind]}, path[min(1, len(path)):]...)...)}
 	default:
 		return []origin{{parameter: all[0].parameter}}
 	}
+}
+
+// over returns the last of the configs that one of the origins is in.
+func (d *draft) over(all []origin) (last layer) {
+	for _, l := range d.layers {
+		if slices.ContainsFunc(all, func(from origin) bool { return from.config && from.parameter == l.parameter }) {
+			last = l
+		}
+	}
+	return last
 }
 
 // means reports whether a word of a message is the key, a prefix of it that ends in a slash, its domain, or a parent of

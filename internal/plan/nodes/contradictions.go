@@ -42,7 +42,7 @@ func (d *draft) values() (found findings) {
 				continue
 			}
 			from := r.from
-			if !r.label && from.parameter == params.ParamOverride {
+			if !r.label && from.config {
 				from.path += fmt.Sprintf(".values[%d]", i)
 			}
 			found.refuse(from, "is %s, which is no value of %s; allowed is %s; %s",

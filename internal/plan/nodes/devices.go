@@ -47,6 +47,12 @@ func (p pool) devices(family string) []any {
 	if iops := provisionedIOPS(p.VolumeType, p.Disk); iops > 0 {
 		disk["iops"] = iops
 	}
+	if p.VolumeType == "gp3" && p.VolumeIOPS > 0 {
+		disk["iops"] = int64(p.VolumeIOPS)
+	}
+	if p.VolumeType == "gp3" && p.VolumeThroughput > 0 {
+		disk["throughput"] = int64(p.VolumeThroughput)
+	}
 	if family == familyBottlerocket {
 		system := map[string]any{"encrypted": true, "volumeSize": "4Gi", "volumeType": "gp3"}
 		return []any{device(bootDevice, system), device(bottlerocketData, disk)}

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,7 +12,12 @@ import (
 )
 
 // origin is the parameter that a part of a manifest comes from, and the path in the parameter's JSON.
-type origin struct{ parameter, path string }
+type origin struct {
+	parameter, path string
+	// config means that the path is in a config, whose structure is that of the manifests. builtin means that the part is a
+	// default of Sawhorse, which the parameter could change.
+	config, builtin bool
+}
 
 // draft is a manifest that is being made. It records where each part of its spec comes from, so that a refusal can be
 // reported under the right parameter.
@@ -23,7 +29,9 @@ type draft struct {
 	origins map[string]origin
 	// fallback is the origin of parts that have no other origin.
 	fallback origin
-	// replaced are the requirements that karpenter_config replaces.
+	// layers are the pool's configs, the later over the earlier.
+	layers []layer
+	// replaced are the requirements that a config replaces.
 	replaced []requirement
 	// class is the EC2NodeClass of a NodePool.
 	class *draft
@@ -51,7 +59,7 @@ func place(path []string) string {
 func (p pool) newDraft(apiVersion, kind, rack string) *draft {
 	name, fallback := p.Name, p.from("name")
 	return &draft{
-		kind: kind, name: name, api: p.api, fallback: fallback, origins: make(map[string]origin, 28),
+		kind: kind, name: name, api: p.api, fallback: fallback, layers: []layer{p.defaults, p.own}, origins: make(map[string]origin, 28),
 		object: plan.Object{
 			"apiVersion": apiVersion, "kind": kind,
 			"metadata": map[string]any{"name": name, "labels": map[string]any{ownership.TagRack: rack}},
@@ -74,7 +82,7 @@ func (d *draft) add(from origin, value any, path ...string) {
 	at, last := d.parent(path)
 	list, _ := at[last].([]any)
 	at[last] = append(list, value)
-	d.origins[place(append(path, strconv.Itoa(len(list))))] = from
+	d.origins[place(append(slices.Clone(path), strconv.Itoa(len(list))))] = from
 }
 
 // parent returns the object that has the last part of a path below spec. It makes the objects that are missing.
@@ -90,7 +98,7 @@ func (d *draft) parent(path []string) (at map[string]any, last string) {
 }
 
 // origin returns where a part of the manifest comes from: the origin of the longest known prefix of its path, extended
-// by the rest of the path if it is in karpenter_config. List elements are numbers in the path. If there is none, it
+// by the rest of the path if it is in a config. List elements are numbers in the path. If there is none, it
 // returns the fallback and known is false.
 func (d *draft) origin(path []string) (from origin, known bool) {
 	for n := len(path); n > 0; n-- {
@@ -98,7 +106,7 @@ func (d *draft) origin(path []string) (from origin, known bool) {
 		if !ok {
 			continue
 		}
-		if from.parameter == params.ParamOverride {
+		if from.config {
 			from.path = extend(from.path, path[n:])
 		}
 		return from, true
@@ -170,9 +178,50 @@ func next(text string, fields map[string]any) (part, rest string) {
 	return text[:end], text[end:]
 }
 
-// override sets a value of karpenter_config at a path below spec and replaces everything there.
+// override sets a value at a path below spec and replaces everything there.
 func (d *draft) override(by origin, value any, path ...string) {
+	d.forget(path...)
+	d.set(by, value, path...)
+}
+
+// forget deletes the origins of a path below spec and of everything there.
+func (d *draft) forget(path ...string) {
 	whole := place(path)
 	maps.DeleteFunc(d.origins, func(at string, _ origin) bool { return at == whole || strings.HasPrefix(at, whole+"\x00") })
-	d.set(by, value, path...)
+}
+
+// remove deletes a field of spec.
+func (d *draft) remove(field string) {
+	d.forget(field)
+	delete(d.spec(), field)
+}
+
+// element is an element of a list, and where it comes from.
+type element struct {
+	value any
+	from  origin
+}
+
+// elements returns the elements of a list at a path below spec.
+func (d *draft) elements(path ...string) (all []element) {
+	in, last := d.parent(path)
+	entries, _ := in[last].([]any)
+	for i, value := range entries {
+		all = append(all, element{value, d.blame(append(slices.Clone(path), strconv.Itoa(i))...)})
+	}
+	return all
+}
+
+// list sets a list at a path below spec. The list as a whole still comes from where it came from.
+func (d *draft) list(all []element, path ...string) {
+	whole, known := d.origins[place(path)]
+	d.forget(path...)
+	in, last := d.parent(path)
+	in[last] = []any{}
+	for _, e := range all {
+		d.add(e.from, e.value, path...)
+	}
+	if known {
+		d.origins[place(path)] = whole
+	}
 }

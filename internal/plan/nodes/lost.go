@@ -6,10 +6,9 @@ import (
 	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
-	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// lost adds warnings about default requirements that karpenter_config removes silently: its list of requirements
+// lost adds warnings about default requirements that a config removes silently: its list of requirements
 // replaces the whole default list.
 func (a *findings) lost(d *draft) {
 	now := d.requirements()
@@ -51,7 +50,7 @@ func (a *findings) reservations(d *draft) {
 	switch {
 	case len(terms) > 0 && !may:
 		wanted := oneOf(keyCapacity, "reserved", "on-demand")
-		a.warn(overridden("ec2NodeClass", "capacityReservationSelectorTerms"), "the capacity reservations are not used, because NodePool %s "+
+		a.warn(d.class.blame("capacityReservationSelectorTerms"), "the capacity reservations are not used, because NodePool %s "+
 			"does not have the capacity type reserved; write %s among nodePool.template.spec.requirements", d.name, canonical.JSON(wanted))
 	case len(terms) == 0 && named != nil:
 		only := "launches nothing of it"
@@ -74,11 +73,11 @@ func otherArch(requirements []requirement, was requirement) string {
 	return ""
 }
 
-// disks adds warnings about block device mappings of karpenter_config that lack what Sawhorse's mappings have, because
+// disks adds warnings about block device mappings of a config that lack what Sawhorse's mappings have, because
 // they replace those: encryption, and a volume on the device that pods use.
 func (a *findings) disks(d *draft) {
 	from := d.blame("blockDeviceMappings")
-	if from.parameter != params.ParamOverride {
+	if !from.config {
 		return
 	}
 	var devices []string

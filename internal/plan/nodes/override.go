@@ -7,14 +7,21 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// overridden returns the origin of a path in karpenter_config.
-func overridden(path ...string) origin {
-	return origin{params.ParamOverride, params.Join("", path...)}
+// layer is a config, which is shaped like the specs of a NodePool and an EC2NodeClass, and where it stands: in a parameter, and
+// for an entry of additional_karpenter_nodepools_config at a path in it.
+type layer struct {
+	parameter, at string
+	params.Override
 }
 
-// overrideNodePool applies karpenter_config's nodePool to the defaults. Labels and the keys of disruption are merged;
-// every other field replaces the default completely.
-func (p pool) overrideNodePool(d *draft) {
+// from returns the origin of a path in the config.
+func (l layer) from(path ...string) origin {
+	return origin{parameter: l.parameter, path: params.Join(l.at, path...), config: true}
+}
+
+// nodePool lays the config's nodePool over what is there. Labels and the keys of disruption are merged; every other field
+// replaces what is there completely.
+func (l layer) nodePool(d *draft) {
 	for _, section := range []struct{ path, merged []string }{
 		{nil, []string{"template", "disruption"}},
 		{[]string{"template"}, []string{"metadata", "spec"}},
@@ -23,14 +30,14 @@ func (p pool) overrideNodePool(d *draft) {
 		{[]string{"template", "spec"}, nil},
 		{[]string{"disruption"}, nil},
 	} {
-		replace(d, "nodePool", p.override.NodePool, section.path, section.merged)
+		l.replace(d, "nodePool", l.NodePool, section.path, section.merged)
 	}
 }
 
-// overrideNodeClass applies ec2NodeClass in the same way. Tags are merged.
-func (p pool) overrideNodeClass(d *draft) {
-	replace(d, "ec2NodeClass", p.override.EC2NodeClass, nil, []string{"tags"})
-	replace(d, "ec2NodeClass", p.override.EC2NodeClass, []string{"tags"}, nil)
+// nodeClass lays ec2NodeClass over what is there in the same way. Tags are merged.
+func (l layer) nodeClass(d *draft) {
+	l.replace(d, "ec2NodeClass", l.EC2NodeClass, nil, []string{"tags"})
+	l.replace(d, "ec2NodeClass", l.EC2NodeClass, []string{"tags"}, nil)
 }
 
 // inner returns the object at a path, or nil if there is none.
@@ -51,14 +58,14 @@ func objects(list any) []map[string]any {
 	return all
 }
 
-// replace sets each field of the section at a path in place of its default, except the fields that are merged separately.
-func replace(d *draft, top string, override map[string]any, path, merged []string) {
-	fields := inner(override, path...)
+// replace sets each field of the section at a path in place of what is there, except the fields that are merged separately.
+func (l layer) replace(d *draft, top string, config map[string]any, path, merged []string) {
+	fields := inner(config, path...)
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if slices.Contains(merged, key) {
 			continue
 		}
 		at := append(slices.Clone(path), key)
-		d.override(overridden(append([]string{top}, at...)...), fields[key], at...)
+		d.override(l.from(append([]string{top}, at...)...), fields[key], at...)
 	}
 }

@@ -6,19 +6,13 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
-
-	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// topOf maps each kind to its key in karpenter_config.
+// topOf maps each kind to its key in a config.
 var topOf = map[string]string{"NodePool": "nodePool", "EC2NodeClass": "ec2NodeClass"}
 
-// elsewhere returns the only place in karpenter_config where a field of this name belongs, or "" if there is none, or
-// several.
+// elsewhere returns the only place in a config where a field of this name belongs, or "" if there is none, or several.
 func (d *draft) elsewhere(name string) string {
-	if d.fallback.parameter != params.ParamOverride {
-		return ""
-	}
 	var all []string
 	for kind, top := range topOf {
 		spec, known := d.api.schemas[kind]().structural.Properties["spec"]
