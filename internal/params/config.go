@@ -41,6 +41,10 @@ type Config struct {
 	ControllerValues map[string]any `json:"controllerValues,omitempty"`
 	// Freeze keeps Karpenter from disrupting nodes of its own accord.
 	Freeze bool `json:"freeze,omitempty"`
+	// BlockSchedule and BlockDuration, or Window, say when Karpenter replaces no node of its own accord (Blocks).
+	BlockSchedule string `json:"blockSchedule,omitempty"`
+	BlockDuration string `json:"blockDuration,omitempty"`
+	Window        string `json:"window,omitempty"`
 	// Additional has the pools in the order of the parameter.
 	Additional []Pool `json:"additional,omitempty"`
 	// Refused has the sorted names of the parameters that have a problem. The Config holds defaults for them, and what

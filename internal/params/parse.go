@@ -203,7 +203,7 @@ func (v Value) instead(value string, good func(string) bool) string {
 	switch v.Type {
 	case "list":
 		spelled = strings.Join(strings.FieldsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || r == ',' }), ",")
-	case "labels", "taints", "tags", "text": // two words are not joined
+	case "labels", "taints", "tags", "text", "schedule": // two words are not joined
 		spelled = spaced.ReplaceAllString(strings.TrimSpace(value), "$1")
 	}
 	tries := []string{spelled}

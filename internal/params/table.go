@@ -26,7 +26,7 @@ type Param struct {
 
 // Value describes the texts that a parameter, or a field of a pool in additional_karpenter_nodepools_config, accepts.
 type Value struct {
-	// Type is bool, integer, list, duration, labels, taints, tags, version, json or text.
+	// Type is bool, integer, list, duration, schedule, labels, taints, tags, version, json or text.
 	Type string `json:"type"`
 	// Pattern matches every valid value. SSM checks it at the write. The parser (for a number that is too large) or a
 	// rule between parameters may still refuse a value that matches.
@@ -59,6 +59,7 @@ const (
 	SectionRack       Section = "Rack"
 	SectionEnabling   Section = "Enabling"
 	SectionWorkload   Section = "Workload pool"
+	SectionAll        Section = "All pools"
 	SectionBuild      Section = "Build pool"
 	SectionOverride   Section = "The workload pool's override"
 	SectionAdditional Section = "More pools"
@@ -67,7 +68,7 @@ const (
 
 // Sections lists the sections in the order of the documentation.
 var Sections = []Section{
-	SectionRack, SectionEnabling, SectionWorkload, SectionBuild, SectionOverride, SectionAdditional, SectionController,
+	SectionRack, SectionEnabling, SectionWorkload, SectionAll, SectionBuild, SectionOverride, SectionAdditional, SectionController,
 }
 
 // ofPool reports whether a parameter describes a pool or the controller, or is unknown. Problems of these never block
@@ -264,9 +265,26 @@ var Table = []Param{
 	{Name: "karpenter_cpu_limit", Section: SectionWorkload, Default: "100", Value: positiveValue,
 		Description: "Most vCPUs that workload nodes may have together.",
 		set:         setter(integer(maxInt), func(c *Config) *int { return &c.Workload.CPULimit })},
+	{Name: ParamBlockDuration, Section: SectionAll, Absent: "none", Value: blockValue,
+		Description: "How long Karpenter replaces no node from each firing of karpenter_disruption_block_schedule on.",
+		set:         setter(blockDuration, func(c *Config) *string { return &c.BlockDuration })},
+	{
+		Name: ParamBlockSchedule, Section: SectionAll, Absent: "none", Value: scheduleValue,
+		Description: "When a time begins in which Karpenter replaces no node, of any pool, for drift or because it is underused: a budget of " +
+			"0 nodes beside those that the pools have. Empty nodes are removed, and expiry, interruptions and node repair go on. " +
+			"karpenter_disruption_block_duration says how long it is.",
+		set: setter(blockSchedule, func(c *Config) *string { return &c.BlockSchedule }),
+	},
 	{Name: "karpenter_disruption_budget_nodes", Section: SectionWorkload, Default: "10%", Value: budgetValue,
 		Description: "Most workload nodes that Karpenter may disrupt at the same time.",
 		set:         setter(budget, func(c *Config) *string { return &c.Workload.DisruptionBudget })},
+	{
+		Name: ParamWindow, Section: SectionAll, Absent: "at any time", Value: windowValue,
+		Description: "When Karpenter may replace nodes, of any pool, for drift or because they are underused; the rest of the week is blocked, " +
+			"as by karpenter_disruption_block_schedule, beside which it cannot be set. A time that goes past midnight belongs to the day on " +
+			"which it begins.",
+		set: setter(window, func(c *Config) *string { return &c.Window }),
+	},
 	{Name: enabled, Section: SectionEnabling, Default: "false", Value: boolValue,
 		Description: "true runs Karpenter; needs karpenter_auth_mode=true. Only the word false turns it off again.",
 		set:         setter(boolean, func(c *Config) *bool { return &c.Enabled })},
@@ -391,8 +409,12 @@ const (
 	ParamController = "karpenter_controller_config"
 	ParamVersion    = "karpenter_version"
 	ParamFreeze     = "karpenter_freeze"
-	ParamBuildRole  = "build_node_minimal_role_enabled"
-	ParamPaused     = "paused"
+	// ParamWindow says when Karpenter may replace nodes, ParamBlockSchedule and ParamBlockDuration when it may not.
+	ParamWindow        = "karpenter_disruption_window"
+	ParamBlockSchedule = "karpenter_disruption_block_schedule"
+	ParamBlockDuration = "karpenter_disruption_block_duration"
+	ParamBuildRole     = "build_node_minimal_role_enabled"
+	ParamPaused        = "paused"
 )
 
 // Names of the other parameters that the rules refer to.

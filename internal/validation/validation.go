@@ -101,9 +101,12 @@ func Validate(in Input) Result {
 	if d.compares && len(parsed.Problems) == 0 { // Karpenter's drift code relies on valid manifests, and ends the process on some others
 		d.Plan.Effects = effects(d.Plan, in)
 	}
+	claims := []plan.Object(nil)
 	if d.others && len(parsed.Problems) == 0 {
 		parsed.Advise(d.compiled.Exceeded(in.Facts.Pools)...)
+		claims = in.Facts.NodeClaims
 	}
+	parsed.Advise(d.compiled.Blocked(claims)...)
 	parsed.Advise(d.compiled.Advice()...)
 	if len(parsed.Problems) == 0 {
 		parsed.Advise(d.compiled.Unused()...)

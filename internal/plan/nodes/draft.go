@@ -36,6 +36,8 @@ type draft struct {
 	guessed   bool
 	// expressions means that Karpenter evaluates expressions in the field kubelet.
 	expressions bool
+	// early are problems that were found while the manifest was made.
+	early findings
 }
 
 // place returns the key in origins of a path below spec.

@@ -150,6 +150,7 @@ func (p pool) nodePool(config params.Config) *draft {
 		before = d.readRequirements()
 	}
 	p.overrideNodePool(d)
+	d.block(config)
 	if from, known := d.origin([]string{"spec", "template", "spec", "requirements"}); known && from.parameter == params.ParamOverride {
 		d.guessed, d.replaced = false, before
 	}
