@@ -97,7 +97,7 @@ deployment: parts
 
 ## upgrades: the end-to-end scripts with other versions of Karpenter, whose controllers it builds (15 minutes the first time)
 .PHONY: upgrades
-upgrades: parts $(BIN)/karpenter-1.15.0 $(BIN)/karpenter-1.8.6 $(CACHE)/charts-1.8.6/made $(BIN)/helm
+upgrades: parts $(BIN)/karpenter-1.12.1 $(BIN)/karpenter-1.14.3 $(BIN)/karpenter-1.15.0 $(BIN)/karpenter-1.8.6 $(CACHE)/charts-1.8.6/made $(BIN)/helm
 	cd sandbox && go test -count=1 -timeout 90m ./e2e/upgrades
 
 ## rights: check that the functions have exactly the permissions that make test and make life needed; UPDATE=yes records it
@@ -316,6 +316,7 @@ $(BIN)/karpenter: $(wildcard sandbox/karpenter/*.go) sandbox/karpenter/go.mod sa
 	@cd sandbox/karpenter && go build -ldflags '-s -w' -o $@ .
 
 # Other versions of Karpenter for the same sources. 1.15.0 wants a newer toolchain, which Go downloads.
+$(BIN)/karpenter-1.12.1 $(BIN)/karpenter-1.14.3: KARPENTER_BUILD := GOTOOLCHAIN=$(KARPENTER_TOOLCHAIN) go build -tags karpenter1.12
 $(BIN)/karpenter-1.15.0: KARPENTER_BUILD := GOTOOLCHAIN=$(KARPENTER_TOOLCHAIN) go build -tags karpenter1.15
 $(BIN)/karpenter-1.8.6: KARPENTER_BUILD := go build
 $(BIN)/karpenter-%: sandbox/karpenter/%.mod sandbox/karpenter/%.sum $(wildcard sandbox/karpenter/*.go) | $(BIN)/karpenter

@@ -17,17 +17,20 @@ const (
 	ForceVersion = "version"
 	// ForceNewDefaults replaces nodes because another release of Sawhorse would make their pools otherwise.
 	ForceNewDefaults = "new-defaults"
+	// ForceContested sets back once more what others keep setting in the objects of pools.
+	ForceContested = "contested"
 	// ForceRetire, followed by the name of a pool, deletes a retiring pool with its nodes at once.
 	ForceRetire = "retire:"
 )
 
 // ForceWords are all of them, as messages name them.
-var ForceWords = []string{ForceRoom, ForceForeignPools, ForceInstances, ForceVersion, ForceNewDefaults, ForceRetire + "{pool}"}
+var ForceWords = []string{ForceRoom, ForceForeignPools, ForceInstances, ForceVersion, ForceNewDefaults, ForceContested,
+	ForceRetire + "{pool}"}
 
 // ForcePattern matches the words, and MostForce is how many a request may have: the state machine writes each to an attribute of
 // its own.
 const (
-	ForcePattern = "^(room|foreign-pools|instances|version|new-defaults|retire:[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)$"
+	ForcePattern = "^(room|foreign-pools|instances|version|new-defaults|contested|retire:[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)$"
 	MostForce    = 20
 )
 
@@ -44,3 +47,11 @@ func (f Force) Has(word string) bool { return slices.Contains(f, word) }
 
 // Retires reports whether the request deletes a retiring pool at once.
 func (f Force) Retires(pool string) bool { return f.Has(ForceRetire + pool) }
+
+// Generation returns the generation of a pass whose request overrides a guard, and 0 for another.
+func (f Force) Generation(word string, generation int64) int64 {
+	if f.Has(word) {
+		return generation
+	}
+	return 0
+}

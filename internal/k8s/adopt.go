@@ -77,6 +77,11 @@ func (c *Client) overwrite(ctx context.Context, kind Kind, live, object *unstruc
 		return applied, err
 	}
 	path, _ := lacking(object.Object, live.Object)
+	list := Conflict{Manager: SetBy(live), Field: "." + path, Wanted: wish(object.Object)}
+	if err := c.rule(ctx, object, &list); err != nil || !list.Ruling.Write {
+		applied.Action, applied.Contested = Unchanged, []Conflict{list}
+		return applied, err
+	}
 	_, err = c.in(kind, object.GetNamespace()).Patch(ctx, object.GetName(), types.MergePatchType, body,
 		metav1.PatchOptions{FieldManager: ownership.FieldManager})
 	switch {
@@ -85,8 +90,10 @@ func (c *Client) overwrite(ctx context.Context, kind Kind, live, object *unstruc
 	case err != nil:
 		return applied, fmt.Errorf("%s: overwrite: %w", applied.Subject, err)
 	}
-	applied, err = c.write(ctx, kind, live, object)
-	applied.Contested = append(applied.Contested, SetBy(live)+": "+path)
+	if applied, err = c.write(ctx, kind, live, object); err == nil {
+		err = c.made(ctx, object, []Conflict{list})
+	}
+	applied.Contested = append(applied.Contested, list)
 	return applied, err
 }
 

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -22,8 +24,8 @@ type Applied struct {
 	// Action is "created", "updated", "unchanged", or "terminating": the object is being deleted, and must be gone
 	// before it can be created again.
 	Action string
-	// Contested lists the fields of other managers that Apply set back, in the form "kubectl-edit: .spec.limits.cpu".
-	Contested []string
+	// Contested has the fields that other managers hold with other values than the manifest's.
+	Contested []Conflict
 	// Adopted means that the object was one of a Helm release, and is not any more.
 	Adopted bool
 	// Live is the object after the call.
@@ -37,6 +39,16 @@ const (
 	Unchanged   = "unchanged"
 	Terminating = "terminating"
 )
+
+// Conflict is a field that another manager holds with another value than the manifest's.
+type Conflict struct {
+	// Manager and Field are as the API server names them: argocd-controller, .spec.limits.cpu.
+	Manager, Field string
+	// Wanted is the manifest's value as JSON, or that of the whole manifest for a field of a list's element.
+	Wanted string
+	// Ruling is what was decided: Apply has set the field back, or left it.
+	Ruling outcome.Ruling
+}
 
 // Changed reports whether something was written.
 func (a Applied) Changed() bool { return a.Action == Created || a.Action == Updated }
@@ -95,8 +107,7 @@ func (c *Client) write(ctx context.Context, kind Kind, live, object *unstructure
 	}
 	result, err := c.patch(ctx, kind, object, false)
 	if apierrors.IsConflict(err) {
-		applied.Contested = managers(err)
-		result, err = c.patch(ctx, kind, object, true)
+		result, applied.Contested, err = c.settle(ctx, kind, object, conflicts(err))
 	}
 	if err != nil {
 		return applied, fmt.Errorf("%s: apply: %w", applied.Subject, err)
@@ -131,16 +142,19 @@ func decode(manifest plan.Object) (*unstructured.Unstructured, Kind, error) {
 	return object, kind, err
 }
 
-// managers returns the managers and fields that a conflict names.
-func managers(err error) []string {
+// conflicts returns the managers and fields that a conflict names.
+func conflicts(err error) (held []Conflict) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
 		return nil
 	}
-	var held []string
 	for _, cause := range status.Status().Details.Causes {
 		if cause.Type == metav1.CauseTypeFieldManagerConflict {
-			held = append(held, cause.Message+": "+cause.Field)
+			conflict := Conflict{Manager: cause.Message, Field: cause.Field}
+			if quoted := strings.Split(cause.Message, `"`); len(quoted) > 1 { // conflict with "argocd-controller" using apps/v1
+				conflict.Manager = quoted[1]
+			}
+			held = append(held, conflict)
 		}
 	}
 	return held

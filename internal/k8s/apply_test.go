@@ -76,9 +76,9 @@ func TestApply(t *testing.T) {
 	// sets back a field that another manager has set, and reports it
 	cluster.Change(object, func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{"a": "no"}) })
 	contested := apply(account("apply", "demo", map[string]any{"a": "3"}), k8s.Updated)
-	if len(contested.Contested) != 1 || !strings.Contains(contested.Contested[0], "somebody") ||
+	if len(contested.Contested) != 1 || contested.Contested[0].Manager != "somebody" ||
 		contested.Live.GetAnnotations()["a"] != "3" {
-		t.Errorf("contested: %q, annotations %v", contested.Contested, contested.Live.GetAnnotations())
+		t.Errorf("contested: %+v, annotations %v", contested.Contested, contested.Live.GetAnnotations())
 	}
 }
 

@@ -31,6 +31,8 @@ type Client struct {
 	dynamic dynamic.Interface
 	// readOnly refuses writes.
 	readOnly bool
+	// arbiter decides about fields that other managers hold. If it is nil, they are set back.
+	arbiter *arbiter
 }
 
 // New returns a client for a configuration that has address and credentials. It sets the rate limits, and installs the

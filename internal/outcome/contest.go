@@ -15,6 +15,8 @@ type Contest struct {
 	// Times counts how often others have reverted it. Noticed reports whether they have done so since Written.
 	Times   int  `json:"times"`
 	Noticed bool `json:"noticed,omitempty"`
+	// Forced is the generation of the pass that was forced to apply it, or 0.
+	Forced int64 `json:"forced,omitempty"`
 }
 
 // Contests stores a rack's contests by subject.
@@ -36,6 +38,11 @@ type Arbiter struct {
 	Contests Contests
 	// Now returns the current time.
 	Now func() time.Time
+	// Once means that a contested setting is not applied once a day: each time would replace nodes. It is applied when Sawhorse
+	// wants another value, or a pass is forced to.
+	Once bool
+	// Forced is the generation of a pass that is forced to apply contested settings, each once, or 0.
+	Forced int64
 }
 
 // Ruling is the decision about a setting that is not as wanted.
@@ -44,6 +51,8 @@ type Ruling struct {
 	Write bool
 	// Times is how often others have reverted it.
 	Times int
+	// once is the arbiter's.
+	once bool
 }
 
 // Contested reports whether the operator must be told.
@@ -57,15 +66,15 @@ func (a Arbiter) Rule(ctx context.Context, rack, subject, wanted string) (Ruling
 	}
 	rested := a.Now().Sub(contest.Written) > truce
 	switch {
-	case contest.Wanted != wanted:
+	case contest.Wanted != wanted || contest.Forced < a.Forced:
 		return Ruling{Write: true}, nil
 	case rested && !contest.Noticed:
 		return Ruling{Write: true, Times: 1}, nil
 	case contest.Noticed:
-		return Ruling{Write: rested, Times: contest.Times}, nil
+		return Ruling{Write: rested && !a.Once, Times: contest.Times, once: a.Once}, nil
 	}
 	contest.Times, contest.Noticed = contest.Times+1, true
-	ruling := Ruling{Write: contest.Times == 1, Times: contest.Times}
+	ruling := Ruling{Write: contest.Times == 1, Times: contest.Times, once: a.Once}
 	if !ruling.Write {
 		err = a.Contests.SaveContest(ctx, rack, subject, contest)
 	}
@@ -74,7 +83,8 @@ func (a Arbiter) Rule(ctx context.Context, rack, subject, wanted string) (Ruling
 
 // Made records that a setting was applied as decided by Rule.
 func (a Arbiter) Made(ctx context.Context, rack, subject, wanted string, ruling Ruling) error {
-	return a.Contests.SaveContest(ctx, rack, subject, Contest{Wanted: wanted, Written: a.Now().UTC(), Times: ruling.Times})
+	contest := Contest{Wanted: wanted, Written: a.Now().UTC(), Times: ruling.Times, Forced: a.Forced}
+	return a.Contests.SaveContest(ctx, rack, subject, contest)
 }
 
 // Holds records a setting that is as wanted and not yet recorded: the call that applied it was stopped before Made.
@@ -95,8 +105,15 @@ func (a Arbiter) Withdraw(ctx context.Context, rack, subject string) error {
 // so that later passes look at the setting again. what names the setting; by names or describes who reverts it.
 func (p *Progress) Contest(parameter string, ruling Ruling, what, by, wanted string) {
 	p.Unfinished = true
-	p.Warn(parameter, "%s is contested: %s has set it back %d times. Sawhorse wants %s, and tries again a day after it did so last; "+
+	again := "tries again a day after it did so last"
+	if ruling.once {
+		again = "leaves it, because each time could replace nodes"
+	}
+	p.Warn(parameter, "%s is contested: %s has set it back %d times. Sawhorse wants %s, and %s; "+
 		"let the tool that manages it leave it alone (Argo CD: ignoreDifferences, Flux: an SSA ignore annotation or a patch, Terraform: "+
 		"ignore_changes), or write into its source what Sawhorse wants",
-		what, by, ruling.Times, wanted)
+		what, by, ruling.Times, wanted, again)
+	if ruling.once {
+		p.Warnings[len(p.Warnings)-1].Message += `; then send Rack Reconcile Requested with "force": ["contested"]`
+	}
 }

@@ -1,4 +1,4 @@
-//go:build !karpenter1.15
+//go:build !karpenter1.12 && !karpenter1.15
 
 package main
 

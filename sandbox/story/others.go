@@ -63,6 +63,25 @@ func Contested(s *Script) {
 		s.Says("argocd-controller has set it back 2 times")
 	})
 
+	s.Chapter("A tool that sets a field of the NodePool back, which replaces nodes", func() {
+		const expiry = `kubectl get nodepool workload -o jsonpath='{.spec.template.spec.expireAfter}'`
+		revert := func() {
+			s.Type(`kubectl patch nodepool workload --type merge --field-manager argocd-controller -p '{"spec":{"template":{"spec":{"expireAfter":"48h"}}}}'`)
+			s.FullPass()
+		}
+		revert()
+		s.Check("once it is set again", expiry, "720h")
+		revert()
+		s.Says("NodePool/workload .spec.template.spec.expireAfter is contested: argocd-controller has set it back 2 times")
+		s.Check("then it is left alone", expiry, "48h")
+		s.Served(s.Put("karpenter_cpu_limit", "120"))
+		s.Check("what else Sawhorse wants arrives", `kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu}'`, "120")
+		s.Check("and nothing more", expiry, "48h")
+		s.Served(s.Force("contested"))
+		s.Check("a pass that is forced sets it again", expiry, "720h")
+		s.Omits("expireAfter is contested")
+	})
+
 	s.Chapter("The tool leaves them alone", func() {
 		s.Type("kubectl -n kube-system scale deployment cluster-autoscaler --replicas 0")
 		s.FullPass()

@@ -168,7 +168,7 @@ func SpotRole(s *Script) {
 // OffWithoutRoom turns Karpenter off while the nodes do not come that its pods need. Karpenter stays the only autoscaler until
 // they come.
 func OffWithoutRoom(s *Script) {
-	movers := app{name: "movers", replicas: 3, cpu: "1200m"}
+	movers := app{name: "movers", replicas: 3, cpu: "900m"}
 	const pools = "kubectl get nodepools -o jsonpath='{range .items[*]}{.metadata.name}{.metadata.deletionTimestamp} {end}'"
 	s.Chapter("Off, and the nodes do not come", func() {
 		movers.start(s)
@@ -176,7 +176,7 @@ func OffWithoutRoom(s *Script) {
 		s.Put("karpenter_enabled", "false")
 		s.Until("it waits for nodes", says("wait for further nodes"), "wait for further nodes", 2*time.Minute)
 		s.Check("Cluster Autoscaler's replicas", autoscalerReplicas, "0")
-		s.Check("NodePools", pools, "build workload ")
+		s.Check("NodePools", pools, "build workload")
 		s.Check("pods of movers that run", movers.runs(), "3")
 	})
 

@@ -15,8 +15,8 @@ const (
 	claimsNow = `kubectl get nodeclaims -o jsonpath='{range .items[*]}{.metadata.uid} {.status.nodeName}{"\n"}{end}' | sort`
 )
 
-// Versions changes the rack's Karpenter to 1.15.1 and back to 1.10.0 while pods run on its nodes. Neither change restarts
-// a pod or replaces a node.
+// Versions changes the rack's Karpenter to each version of the catalogue in turn and back to 1.10.0 while pods run on its nodes.
+// No change restarts a pod or replaces a node.
 func Versions(s *Script) {
 	var pods, claimed string
 	s.Chapter("Pods on nodes of Karpenter 1.10.0", func() {
@@ -26,6 +26,24 @@ func Versions(s *Script) {
 		s.Equal("hashes", hashes(s), "v4 same")
 		pods, claimed = s.Output(podsNow), s.Output(claimsNow)
 	})
+
+	launches := func() {
+		more := app{name: "more", replicas: 1, cpu: `"3"`}
+		more.start(s)
+		s.Check("the new version launches, too: the NodePool of the node", more.where(), "workload")
+		more.end(s)
+		s.Until("nodes of NodePools", nodes+" | wc -l", "3", 3*time.Minute)
+	}
+	for _, version := range []string{"1.12.1", "1.14.3"} {
+		s.Chapter("Up to "+version, func() {
+			changed(s, version, "up to "+version)
+			s.Omits(" replace")
+			s.Await("each NodeClaim has the hash of its class", func() string { return hashes(s) }, "v5 same", time.Minute)
+			launches()
+			s.Check("the pods", podsNow, pods)
+			s.Check("the NodeClaims", claimsNow, claimed)
+		})
+	}
 
 	s.Chapter("Up to 1.15.1", func() {
 		changed(s, "1.15.1", "up")
@@ -38,11 +56,7 @@ func Versions(s *Script) {
 		s.Equal("no node is Drifted", hashes(s), "v6 same")
 		s.Check("the pods", podsNow, pods)
 		s.Check("the NodeClaims", claimsNow, claimed)
-		more := app{name: "more", replicas: 1, cpu: `"3"`}
-		more.start(s)
-		s.Check("the new version launches, too: the NodePool of the node", more.where(), "workload")
-		more.end(s)
-		s.Until("nodes of NodePools", nodes+" | wc -l", "3", 3*time.Minute)
+		launches()
 		unchanged(s)
 	})
 
@@ -86,6 +100,7 @@ func Withdrawn(s *Script) {
 	})
 
 	s.Chapter("An image that cannot be pulled", func() {
+		s.Type("kubectl -n default create configmap unpublished --from-literal=1.14.3=")
 		withdrawn(s, "1.14.3", map[string]string{}, "ImagePullBackOff")
 		s.Check("the pods", podsNow, pods)
 		s.Check("the NodeClaims", claimsNow, claimed)
@@ -97,8 +112,11 @@ func Withdrawn(s *Script) {
 		s.State("Reconciled")
 		s.Says("write karpenter_version again")
 		s.Equal("generation of the Deployment", s.Output(controllerGeneration), since)
-		s.Reconciled(s.Put("karpenter_version", "1.10.0"))
+		s.Type("kubectl -n default delete configmap unpublished")
+		s.Reconciled(s.Put("karpenter_version", "1.14.3"))
 		s.Omits("karpenter_version again")
+		s.Check("images of the controller's pods", controllerImages, "1.14.3")
+		s.Reconciled(s.Put("karpenter_version", "1.10.0"))
 	})
 
 	s.Chapter("A controller that ends at its start", func() {

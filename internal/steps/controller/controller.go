@@ -34,6 +34,7 @@ const (
 type Step struct {
 	Connect     k8s.Connector
 	Checkpoints outcome.Recorder
+	Contests    outcome.Contests
 	Versions    Versions
 	// Self is the function that runs the step.
 	Self admin.Function
@@ -60,6 +61,7 @@ func (r *run) bring(ctx context.Context, part string) error {
 	if r.client, err = r.Connect(ctx, r.plan.Cluster); err != nil {
 		return err
 	}
+	r.client = r.client.Arbitrated(r.plan.Rack, outcome.Arbiter{Contests: r.Contests, Now: r.Now})
 	switch {
 	case part == PartPlugin:
 		return r.plugin(ctx)

@@ -154,11 +154,7 @@ func (r *run) report(to change, done []k8s.Applied, all int) {
 		if applied.Action == k8s.Created {
 			created++
 		}
-		if len(applied.Contested) > 0 {
-			r.progress.Happened("karpenter_enabled", "%s was changed by somebody else (%s) and is set back; stop that change, or it "+
-				"will come and go with every pass.",
-				applied.Subject, applied.Contested[0])
-		}
+		applied.ReportContested(&r.progress, "karpenter_enabled")
 	}
 	switch replaces := to.from != "" && to.from != to.to && len(done) == all; {
 	case created == all:

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -23,14 +22,7 @@ func (r *run) plugin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if applied.Changed() {
-		r.progress.Changed(applied.Action, "%s", applied.Subject)
-	}
-	if len(applied.Contested) > 0 {
-		r.progress.Happened("nvidia_device_plugin_enable",
-			"%s was changed by somebody else (%s) and is set back; stop that change, or write false and install a device plugin of your own.",
-			applied.Subject, strings.Join(applied.Contested, ", "))
-	}
+	applied.Report(&r.progress, "nvidia_device_plugin_enable")
 	if applied.Action == k8s.Terminating {
 		return outcome.Wait(poll, "%s: an earlier one of this name is being deleted", applied.Subject)
 	}

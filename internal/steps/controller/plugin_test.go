@@ -49,18 +49,29 @@ func TestDevicePluginComesAndGoes(t *testing.T) {
 	}
 
 	t.Log("what somebody else sets back is repaired and reported; what they add stays")
-	s.Change(plugin, func(o *unstructured.Unstructured) {
+	edit := func(o *unstructured.Unstructured) {
 		o.SetAnnotations(map[string]string{"theirs": "1"})
 		containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
 		containers[0].(map[string]any)["image"] = "example.com/plugin:1"
 		_ = unstructured.SetNestedSlice(o.Object, containers, "spec", "template", "spec", "containers")
-	})
+	}
+	s.Change(plugin, edit)
 	progress := s.run(PartPlugin, "updated "+pluginSubject)
 	if len(progress.Incidents) != 1 || progress.Incidents[0].Parameter != "nvidia_device_plugin_enable" {
 		t.Errorf("warnings %v", progress.Incidents)
 	}
 	if live := s.daemonSet(); live.Spec.Template.Spec.Containers[0].Image != ownership.DevicePluginImage || live.Annotations["theirs"] != "1" {
 		t.Errorf("%+v", live)
+	}
+
+	t.Log("a second time it is left, and that is told")
+	s.Change(plugin, edit)
+	for range 2 {
+		progress = s.run(PartPlugin)
+		if len(progress.Warnings) != 1 || !progress.Unfinished || !strings.Contains(progress.Warnings[0].Message,
+			`.spec.template.spec.containers[name="nvidia-device-plugin-ctr"].image is contested: somebody has set it back 2 times`) {
+			t.Errorf("warnings %v", progress.Warnings)
+		}
 	}
 
 	t.Log("no longer wanted: deleted, and that once")

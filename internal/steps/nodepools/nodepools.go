@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -22,6 +23,7 @@ type Step struct {
 	Connect     k8s.Connector
 	EC2         EC2
 	Checkpoints outcome.Recorder
+	Contests    outcome.Contests
 	// Drain is how long pods have to leave the nodes of removed NodePools.
 	Drain time.Duration
 	Now   func() time.Time
@@ -71,6 +73,9 @@ func (r *run) bring(ctx context.Context, part string) error {
 }
 
 func (r *run) apply(ctx context.Context) error {
+	r.client = r.client.Arbitrated(r.plan.Rack, outcome.Arbiter{
+		Contests: r.Contests, Now: r.Now, Once: true, Forced: r.plan.Force.Generation(events.ForceContested, r.plan.Generation),
+	})
 	if err := r.forget(ctx); err != nil { // turned on again before it was off
 		return err
 	}
@@ -107,14 +112,4 @@ func (r *run) apply(ctx context.Context) error {
 	return r.retire(ctx)
 }
 
-func (r *run) note(applied k8s.Applied) {
-	if applied.Changed() {
-		r.progress.Changed(applied.Action, "%s", applied.Subject)
-	}
-	if len(applied.Contested) > 0 {
-		r.progress.Happened("karpenter_enabled",
-			"%s was changed by somebody else (%s) and is set back; "+
-				"use Sawhorse's parameters, or the change comes and goes with every pass.",
-			applied.Subject, strings.Join(applied.Contested, ", "))
-	}
-}
+func (r *run) note(applied k8s.Applied) { applied.Report(&r.progress, "karpenter_enabled") }

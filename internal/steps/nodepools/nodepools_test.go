@@ -60,17 +60,19 @@ type scene struct {
 	*k8stest.Cluster
 	cloud       *awsfake.Cloud
 	checkpoints *awsfake.Recorder
+	contests    awsfake.Contests
 	step        *Step
 	plan        *plan.Plan
 	clock       time.Time
 }
 
 func begin(t *testing.T, objects ...object) *scene {
-	s := &scene{T: t, Cluster: k8stest.New(t), clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), cloud: awsfake.New()}
+	s := &scene{T: t, Cluster: k8stest.New(t), clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), cloud: awsfake.New(),
+		contests: awsfake.Contests{}}
 	s.InstallCRDs()
 	s.checkpoints = awsfake.NewCheckpoints(s.cloud)
 	s.step = &Step{
-		Connect: s.Connector("nodepools"), EC2: s.cloud.EC2, Checkpoints: s.checkpoints, Drain: 5 * time.Minute, Now: func() time.Time {
+		Connect: s.Connector("nodepools"), EC2: s.cloud.EC2, Checkpoints: s.checkpoints, Contests: s.contests, Drain: 5 * time.Minute, Now: func() time.Time {
 			return s.clock
 		},
 	}
@@ -179,6 +181,77 @@ func TestApply(t *testing.T) {
 	s.done("deleted NodePool/gpu", "deleted EC2NodeClass/gpu")
 	if s.Get(theirs.Object) == nil {
 		t.Error("a NodePool of somebody else was deleted")
+	}
+}
+
+// A tool that sets fields back is told of from the second time on, and has its way, in these fields alone: each time nodes could
+// be replaced. What Sawhorse wants otherwise arrives. A pass that is forced sets them back once.
+func TestContested(t *testing.T) {
+	wclass, wpool := class("workload", "demo"), pool("workload", "demo", "100")
+	spec := wpool["spec"].(object)["template"].(object)["spec"].(object)
+	spec["expireAfter"] = "720h"
+	s := begin(t, wclass, wpool)
+	expiry := func() string {
+		value, _, _ := unstructured.NestedString(s.Get(wpool).Object, "spec", "template", "spec", "expireAfter")
+		return value
+	}
+	revert := func(after string) {
+		t.Helper()
+		s.Change(wpool, func(o *unstructured.Unstructured) {
+			_ = unstructured.SetNestedField(o.Object, after, "spec", "template", "spec", "expireAfter")
+		})
+		s.ready(wclass, wpool)
+	}
+	pass := func(generation int64, writes bool, want string) outcome.Progress {
+		t.Helper()
+		s.plan.Generation = generation
+		progress, err := s.step.Run(t.Context(), s.plan, "")
+		if err != nil || expiry() != want {
+			t.Fatalf("expireAfter is %q, want %q: %v", expiry(), want, err)
+		}
+		if s.ready(wclass, wpool); (len(progress.Changes) > 0) != writes {
+			t.Fatalf("generation %d: changes %v, warnings %v", generation, progress.Changes, progress.Warnings)
+		}
+		return progress
+	}
+	left := func(generation int64, writes bool) {
+		t.Helper()
+		progress := pass(generation, writes, "48h")
+		if len(progress.Warnings) != 1 || !progress.Unfinished || len(progress.Incidents) > 0 ||
+			!strings.Contains(progress.Warnings[0].Message, `NodePool/workload .spec.template.spec.expireAfter is contested: `+
+				`somebody has set it back 2 times. Sawhorse wants "720h", and leaves it`) {
+			t.Errorf("warnings %v, incidents %v", progress.Warnings, progress.Incidents)
+		}
+	}
+	pass(1, true, "720h")
+	revert("48h")
+	if progress := pass(2, true, "720h"); len(progress.Incidents) != 1 {
+		t.Errorf("the first time: %v", progress.Incidents)
+	}
+	revert("48h")
+	left(3, false)
+	left(4, false)
+	s.clock = s.clock.Add(100 * time.Hour)
+	left(5, false)
+
+	wpool["spec"].(object)["limits"] = object{"cpu": "200"}
+	left(6, true)
+	if cpu, _, _ := unstructured.NestedString(s.Get(wpool).Object, "spec", "limits", "cpu"); cpu != "200" {
+		t.Errorf("another field did not arrive: cpu limit %q", cpu)
+	}
+
+	s.plan.Force = []string{events.ForceContested}
+	pass(7, true, "720h")
+	revert("48h")
+	left(7, false)
+	s.plan.Force = nil
+	left(8, false)
+
+	spec["expireAfter"] = "24h"
+	pass(9, true, "24h")
+	revert("24h") // the tool's source has what Sawhorse wants
+	if progress := pass(10, false, "24h"); len(progress.Warnings) > 0 || progress.Unfinished {
+		t.Errorf("the end: %v", progress.Warnings)
 	}
 }
 

@@ -15,5 +15,8 @@ import (
 func New(env handler.Env, dial k8s.Connector) (outcome.StepFunc, error) {
 	principal, err := env.Setting("SAWHORSE_PRINCIPAL")
 	self := admin.Function{Name: "controller", Principal: principal, EKS: eks.NewFromConfig(env.AWS), Now: env.Now}
-	return (&controller.Step{Connect: dial, Checkpoints: env.Store.Checkpoints(), Versions: env.Store, Self: self, Now: env.Now}).Run, err
+	step := &controller.Step{
+		Connect: dial, Checkpoints: env.Store.Checkpoints(), Contests: env.Store, Versions: env.Store, Self: self, Now: env.Now,
+	}
+	return step.Run, err
 }

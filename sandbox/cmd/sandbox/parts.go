@@ -37,6 +37,8 @@ func (s *sandbox) images() map[string]string {
 	return map[string]string{
 		repository + ":1.8.6":  s.part("bin/karpenter-1.8.6"),
 		repository + ":1.10.0": s.karpenter(),
+		repository + ":1.12.1": s.part("bin/karpenter-1.12.1"),
+		repository + ":1.14.3": s.part("bin/karpenter-1.14.3"),
 		repository + ":1.15.0": s.part("bin/karpenter-1.15.0"),
 		repository + ":1.15.1": s.part("bin/karpenter-1.15.0"),
 	}

@@ -53,7 +53,9 @@ func TestTakenOver(t *testing.T) {
 // Changes the version of Karpenter up and down while pods run on its nodes.
 func TestVersions(t *testing.T) {
 	sandbox := pool.Take(t)
-	cached(t, "bin/karpenter-1.15.0")
+	for _, version := range []string{"1.12.1", "1.14.3", "1.15.0"} {
+		cached(t, "bin/karpenter-"+version)
+	}
 	sandbox.Run(story.Enabled)
 	sandbox.Run(story.Versions)
 }
@@ -61,6 +63,7 @@ func TestVersions(t *testing.T) {
 // Writes versions of Karpenter that do not work. The version before comes back each time.
 func TestWithdrawn(t *testing.T) {
 	sandbox := pool.Take(t)
+	cached(t, "bin/karpenter-1.14.3")
 	cached(t, "bin/karpenter-1.15.0")
 	sandbox.Run(story.Enabled)
 	sandbox.Run(story.Withdrawn)
