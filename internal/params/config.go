@@ -45,6 +45,8 @@ type Config struct {
 	BlockSchedule string `json:"blockSchedule,omitempty"`
 	BlockDuration string `json:"blockDuration,omitempty"`
 	Window        string `json:"window,omitempty"`
+	// Overlays has the entries of karpenter_node_overlays_config, in its order.
+	Overlays []Overlay `json:"overlays,omitempty"`
 	// Additional has the pools in the order of the parameter.
 	Additional []Pool `json:"additional,omitempty"`
 	// Refused has the sorted names of the parameters that have a problem. The Config holds defaults for them, and what

@@ -55,6 +55,8 @@ func Parse(in Input) Result {
 	r.override(in.Objects)
 	r.additional(in.Objects)
 	r.controller(in.Objects)
+	r.overlays(in.Objects)
+	r.overlayGate()
 	r.turningOff = in.Previous[enabled] == "true" && r.Effective[enabled] == "false" || in.Removing && r.Effective[enabled] != "true"
 	r.rules(in)
 	r.advice()

@@ -323,6 +323,15 @@ var Table = []Param{
 	{Name: "karpenter_node_labels", Section: SectionWorkload, Absent: "none", Value: labelsValue(reservedLabels),
 		Description: "Labels of workload nodes, beside convox.io/nodepool=workload.",
 		set:         setter(labels(reservedLabels), func(c *Config) *map[string]string { return &c.Workload.Labels })},
+	{
+		Name: ParamOverlays, Section: SectionAll, Absent: "no overlays",
+		Value: jsonValue(`\[`, "a JSON array of NodeOverlays, each with name, requirements, weight, and capacity, price or priceAdjustment",
+			`[{"name":"prefer-c7g","requirements":[{"key":"karpenter.k8s.aws/instance-family","operator":"In","values":["c7g"]}],`+
+				`"priceAdjustment":"-10%"}]`),
+		Description: "NodeOverlays: what Karpenter assumes of instance types, their price and their extended resources. They switch on its " +
+			"feature gate NodeOverlay.",
+		set: noted,
+	},
 	{Name: "karpenter_node_taints", Section: SectionWorkload, Absent: "none", Value: taintsValue,
 		Description: "Taints of workload nodes: only pods that tolerate them run there.",
 		set:         setter(taints, func(c *Config) *[]Taint { return &c.Workload.Taints })},
@@ -409,6 +418,7 @@ const (
 	ParamController = "karpenter_controller_config"
 	ParamVersion    = "karpenter_version"
 	ParamFreeze     = "karpenter_freeze"
+	ParamOverlays   = "karpenter_node_overlays_config"
 	// ParamWindow says when Karpenter may replace nodes, ParamBlockSchedule and ParamBlockDuration when it may not.
 	ParamWindow        = "karpenter_disruption_window"
 	ParamBlockSchedule = "karpenter_disruption_block_schedule"

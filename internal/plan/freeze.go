@@ -14,15 +14,19 @@ const FreezeStep = "nodepools/freeze"
 // MostBudgets is the most budgets that Karpenter's CRD allows in a NodePool.
 const MostBudgets = 50
 
-// Manifests returns the Objects as they are applied: with the freeze, if there is one.
+// Manifests returns what is applied, in order of kind and name: the Overlays and the Objects, with the freeze, if there is one.
 func (n NodePools) Manifests() []Object {
-	if !n.Frozen {
+	if !n.Frozen && n.Overlays == nil {
 		return n.Objects
 	}
-	all := make([]Object, 0, len(n.Objects))
+	all := make([]Object, 0, len(n.Objects)+len(n.Overlays))
+	overlays := n.Overlays
 	for _, object := range n.Objects {
 		if object["kind"] == "NodePool" {
-			object = frozen(object)
+			all, overlays = append(all, overlays...), nil
+			if n.Frozen {
+				object = frozen(object)
+			}
 		}
 		all = append(all, object)
 	}

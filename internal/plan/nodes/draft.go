@@ -100,7 +100,7 @@ func (d *draft) origin(path []string) (from origin, known bool) {
 		if !ok {
 			continue
 		}
-		if from.parameter == params.ParamOverride {
+		if from.parameter == params.ParamOverride || d.kind == kindOverlay {
 			from.path = extend(from.path, path[n:])
 		}
 		return from, true
