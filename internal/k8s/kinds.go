@@ -55,8 +55,8 @@ func v1(group, resource string) schema.GroupVersionResource {
 const rbacGroup = "rbac.authorization.k8s.io"
 
 var kinds = []Kind{
-	NodePool, NodeClaim, EC2NodeClass, NodeOverlay, Deployment, StatefulSet, DaemonSet, Node, Pod, Secret, Service, ServiceAccount, Event, Namespace,
-	PodDisruptionBudget, ServiceMonitor, Lease, CustomResourceDefinition, ClusterRole, ClusterRoleBinding, Role, RoleBinding,
+	NodePool, NodeClaim, EC2NodeClass, NodeOverlay, Deployment, StatefulSet, DaemonSet, Node, Pod, Secret, Service, ServiceAccount, Event,
+	Namespace, PodDisruptionBudget, ServiceMonitor, Lease, CustomResourceDefinition, ClusterRole, ClusterRoleBinding, Role, RoleBinding,
 }
 
 // kindOf returns the Kind of a manifest by its apiVersion and kind.

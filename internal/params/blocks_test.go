@@ -69,8 +69,8 @@ func TestBlocksTogether(t *testing.T) {
 			`karpenter_disruption_block_schedule "0 8 * * *" fires again after 24h, and Karpenter might never replace a node; allowed is what is ` +
 			`shorter than the smallest gap between two firings; write less than 24h`}},
 		{"0 9,17 * * *", "9h", "", []string{`karpenter_disruption_block_duration: karpenter_disruption_block_duration is "9h", but ` +
-			`karpenter_disruption_block_schedule "0 9,17 * * *" fires again after 8h, and Karpenter might never replace a node; allowed is what is ` +
-			`shorter than the smallest gap between two firings; write less than 8h`}},
+			`karpenter_disruption_block_schedule "0 9,17 * * *" fires again after 8h, and Karpenter might never replace a node; allowed is what ` +
+			`is shorter than the smallest gap between two firings; write less than 8h`}},
 		{"* * * * *", "1m", "", []string{`karpenter_disruption_block_duration: karpenter_disruption_block_duration is "1m", but ` +
 			`karpenter_disruption_block_schedule "* * * * *" fires again after 1m, and Karpenter might never replace a node; allowed is what is ` +
 			`shorter than the smallest gap between two firings; write a schedule that fires less often`}},
@@ -85,8 +85,12 @@ func TestBlocksTogether(t *testing.T) {
 			`karpenter_disruption_block_schedule is set too; one of them says when nodes are replaced: karpenter_disruption_window when they may ` +
 			`be, the others when they may not; unset one`}},
 		{"", "8h", "SAT 09:00-13:00", []string{"karpenter_disruption_window: but karpenter_disruption_block_duration is set too"}},
-		{"0 25 * * *", "8h", "", []string{"karpenter_disruption_block_schedule: which Karpenter cannot read (end of range (25) above maximum (23): 25)"}},
-		{"0 8 30 2 *", "8h", "", []string{"karpenter_disruption_block_schedule: which is a time that never comes, and Karpenter takes that for always"}},
+		{"0 25 * * *", "8h", "", []string{
+			"karpenter_disruption_block_schedule: which Karpenter cannot read (end of range (25) above maximum (23): 25)",
+		}},
+		{"0 8 30 2 *", "8h", "", []string{
+			"karpenter_disruption_block_schedule: which is a time that never comes, and Karpenter takes that for always",
+		}},
 		{"0 8 * * *", "0h", "", []string{"karpenter_disruption_block_duration: which would block nothing"}},
 		{"0 25 * * *", "0h", "", []string{"karpenter_disruption_block_duration: nothing", "karpenter_disruption_block_schedule: cannot read"}},
 		{"", "", "SAT 09:00-09:00", []string{`karpenter_disruption_window: karpenter_disruption_window is "SAT 09:00-09:00", in which SAT ` +

@@ -45,6 +45,8 @@ type Config struct {
 	BlockSchedule string `json:"blockSchedule,omitempty"`
 	BlockDuration string `json:"blockDuration,omitempty"`
 	Window        string `json:"window,omitempty"`
+	// RotateAfter is the age, a duration as written, at which nodes are replaced within budgets. It may be empty.
+	RotateAfter string `json:"rotateAfter,omitempty"`
 	// Overlays has the entries of karpenter_node_overlays_config, in its order.
 	Overlays []Overlay `json:"overlays,omitempty"`
 	// Additional has the pools in the order of the parameter.

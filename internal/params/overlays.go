@@ -50,8 +50,8 @@ func (r *Result) overlays(objects map[string]Object) {
 		seen[name] = at
 		delete(fields, "name")
 		if !changes(fields) {
-			r.problem(ParamOverlays, at, "overlay %s changes nothing; it needs at least one of %s; write, for example, \"priceAdjustment\":\"-10%%\"",
-				at, either(changesOf))
+			r.problem(ParamOverlays, at, "overlay %s changes nothing; it needs at least one of %s; write, for example, "+
+				"\"priceAdjustment\":\"-10%%\"", at, either(changesOf))
 		}
 		r.Config.Overlays = append(r.Config.Overlays, Overlay{at, name, fields})
 	}

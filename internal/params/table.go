@@ -339,6 +339,13 @@ var Table = []Param{
 		Description: "EBS volume type of workload nodes.",
 		set:         setter(text, func(c *Config) *string { return &c.Workload.VolumeType })},
 	{
+		Name: ParamRotateAfter, Section: SectionAll, Absent: "none",
+		Value: Value{Type: "duration", Pattern: `[0-9]+h`, Allowed: "a number of hours above zero and the letter h", Example: "480h"},
+		Description: "Nodes older than this are replaced as drifted ones are: within budgets and windows, the replacement first, unlike those " +
+			"that expire. Every audit looks for them.",
+		set: setter(rotation, func(c *Config) *string { return &c.RotateAfter }),
+	},
+	{
 		Name: ParamVersion, Section: SectionController, Value: versionValue,
 		Absent: "the version that the rack runs, or " + ownership.KarpenterVersion + " when Karpenter is turned on",
 		Description: "The version of Karpenter. Another one replaces the controller, one pod at a time; if it or a pool is not Ready then, " +
@@ -419,6 +426,8 @@ const (
 	ParamVersion    = "karpenter_version"
 	ParamFreeze     = "karpenter_freeze"
 	ParamOverlays   = "karpenter_node_overlays_config"
+	// ParamRotateAfter is the age at which nodes are replaced within budgets.
+	ParamRotateAfter = "karpenter_rotate_after"
 	// ParamWindow says when Karpenter may replace nodes, ParamBlockSchedule and ParamBlockDuration when it may not.
 	ParamWindow        = "karpenter_disruption_window"
 	ParamBlockSchedule = "karpenter_disruption_block_schedule"

@@ -32,7 +32,7 @@ func Build(config params.Config, facts Facts, objects []Object) Outcome {
 		b.controller()
 		b.autoscaler()
 		if config.Enabled {
-			b.plan.NodePools = nodePools(objects, config.Freeze)
+			b.plan.NodePools = nodePools(objects, config)
 			b.proof()
 		}
 		b.plan.Steps = b.steps()

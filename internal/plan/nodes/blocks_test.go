@@ -135,7 +135,8 @@ func TestWindowsAreWhatKarpenterComputes(t *testing.T) {
 // A blocked time is for every pool and two reasons, beside the budgets that there are, and no node is replaced for it.
 func TestEveryPoolIsBlocked(t *testing.T) {
 	texts := map[string]string{
-		"build_node_enabled": "true", "karpenter_config": `{"nodePool":{"disruption":{"budgets":[{"nodes":"3"},{"nodes":"1","reasons":["Empty"]}]}}}`,
+		"build_node_enabled":                    "true",
+		"karpenter_config":                      `{"nodePool":{"disruption":{"budgets":[{"nodes":"3"},{"nodes":"1","reasons":["Empty"]}]}}}`,
 		"additional_karpenter_nodepools_config": `[{"name":"gpu","disruption_budget_nodes":"2"}]`,
 	}
 	free := rendered(t, plan.Facts{}, texts)
@@ -199,8 +200,8 @@ func TestTooManyBudgets(t *testing.T) {
 		want           []string
 	}{
 		{budgets(49), "SAT 09:00-13:00", nil},
-		{budgets(50), "SAT 09:00-13:00", []string{"karpenter_config nodePool.disruption.budgets: nodePool.disruption.budgets has 50 budgets, and " +
-			"karpenter_disruption_window adds 1; a NodePool holds at most 50; take out 1"}},
+		{budgets(50), "SAT 09:00-13:00", []string{"karpenter_config nodePool.disruption.budgets: nodePool.disruption.budgets has 50 budgets, " +
+			"and karpenter_disruption_window adds 1; a NodePool holds at most 50; take out 1"}},
 		{budgets(51), "SAT 09:00-13:00", []string{"karpenter_config nodePool.disruption.budgets: nodePool.disruption.budgets is refused by " +
 			"Kubernetes for Karpenter's NodePool: must have at most 50 items; change it or leave it out"}},
 		{"", irregular(49), nil},

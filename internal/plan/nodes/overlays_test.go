@@ -39,8 +39,9 @@ func TestOverlaysAreObjects(t *testing.T) {
 	for _, gates := range []string{"", `{"settings":{"featureGates":{"nodeOverlay":true,"nodeRepair":true}}}`} {
 		texts[params.ParamController] = gates
 		parsed, compiled := judgedOverlays(texts)
-		facts := plan.Facts{Cluster: &plan.ClusterFacts{Cluster: plan.Cluster{Name: "demo"}, Status: "ACTIVE", Version: "1.33"}, PodIdentity: true,
-			Subnets: []plan.Tagged{{ID: "subnet-0123456789abcdef0"}}, SecurityGroups: []plan.Tagged{{ID: "sg-0123456789abcdef0"}},
+		facts := plan.Facts{Cluster: &plan.ClusterFacts{Cluster: plan.Cluster{Name: "demo"}, Status: "ACTIVE", Version: "1.33"},
+			PodIdentity: true,
+			Subnets:     []plan.Tagged{{ID: "subnet-0123456789abcdef0"}}, SecurityGroups: []plan.Tagged{{ID: "sg-0123456789abcdef0"}},
 			NodeGroups: []plan.NodeGroup{{Name: "a"}}}
 		built := plan.Build(parsed.Config, facts, compiled.Objects())
 		if len(parsed.Problems)+len(built.Problems) > 0 {
@@ -88,45 +89,57 @@ func TestWrongOverlays(t *testing.T) {
 		{`["a"]`, "", `[0]: overlay [0] is text; allowed is an object; write, for example, {"name":"prefer-c7g"`},
 		{`[{"requirements":[],"price":"1"}]`, "", `[0].name: overlay [0] has no name; write, for example, "name":"prefer-c7g"`},
 		{`[{"name":"","requirements":[],"price":"1"}]`, "", `[0].name: overlay [0] has no name`},
-		{`[{"name":"A_b","requirements":[],"price":"1"}]`, "", `[0].name: [0].name is "A_b"; allowed are a-z, 0-9, dashes and dots, at most 253 ` +
-			`characters, and a letter or digit at both ends; write, for example, "prefer-c7g"`},
+		{`[{"name":"A_b","requirements":[],"price":"1"}]`, "",
+			`[0].name: [0].name is "A_b"; allowed are a-z, 0-9, dashes and dots, at most 253 ` +
+				`characters, and a letter or digit at both ends; write, for example, "prefer-c7g"`},
 		{`[{"name":7,"requirements":[],"price":"1"}]`, "", `[0].name: [0].name is 7; allowed are`},
 		{`[{"name":"a","requirements":[],"price":"1"},{"name":"a","requirements":[],"price":"2"}]`, "",
 			`[1].name: overlays [0] and [1] have the same name a; names are unique; rename one of them`},
-		{`[{"name":"a","requirements":[]}]`, "", `[0]: overlay [0] changes nothing; it needs at least one of capacity, price or priceAdjustment; ` +
-			`write, for example, "priceAdjustment":"-10%"`},
+		{`[{"name":"a","requirements":[]}]`, "",
+			`[0]: overlay [0] changes nothing; it needs at least one of capacity, price or priceAdjustment; ` +
+				`write, for example, "priceAdjustment":"-10%"`},
 		{`[{"name":"a","requirements":[],"capacity":{},"price":""}]`, "", `[0]: overlay [0] changes nothing`},
-		{`[{"name":"a","price":"1"}]`, "", `[0].requirements: [0].requirements is refused by Kubernetes for Karpenter's NodeOverlay: is required`},
+		{`[{"name":"a","price":"1"}]`, "",
+			`[0].requirements: [0].requirements is refused by Kubernetes for Karpenter's NodeOverlay: is required`},
 		{`[{"name":"a","price":"1","requirements":{}}]`, "", `[0].requirements: [0].requirements is refused by Kubernetes for Karpenter's ` +
 			`NodeOverlay: must be of type array`},
 		{entry(`"price":"1","priceAdjustment":"+1%"`), "", `[0]: [0] is refused by Kubernetes for Karpenter's NodeOverlay: cannot set both ` +
 			`'price' and 'priceAdjustment'; keep one of them`},
-		{entry(`"price":1`), "", `[0].price: [0].price is refused by Kubernetes for Karpenter's NodeOverlay: must be of type string: "integer"; ` +
-			`write, for example, "0.25"`},
+		{entry(`"price":1`), "",
+			`[0].price: [0].price is refused by Kubernetes for Karpenter's NodeOverlay: must be of type string: "integer"; ` +
+				`write, for example, "0.25"`},
 		{entry(`"price":"-1"`), "", `[0].price: [0].price is "-1", which is refused by Kubernetes for Karpenter's NodeOverlay: its form is not ` +
 			`that of such a value; write, for example, "0.25"`},
 		{entry(`"priceAdjustment":"10%"`), "", `[0].priceAdjustment: [0].priceAdjustment is "10%", which is refused by Kubernetes for ` +
 			`Karpenter's NodeOverlay: its form is not that of such a value; write, for example, "-10%" or "+0.02"`},
 		{entry(`"priceAdjustment":"-101%"`), "", `[0].priceAdjustment: [0].priceAdjustment is "-101%"`},
 		{entry(`"price":"1","weight":0`), "", `[0].weight: [0].weight is 0, which is refused`},
-		{entry(`"price":"1","weight":10001`), "", `[0].weight: [0].weight is 10001, which is refused by Kubernetes for Karpenter's NodeOverlay: ` +
-			`should be less than or equal to 10000; write, for example, an integer from 1 to 10000`},
+		{entry(`"price":"1","weight":10001`), "",
+			`[0].weight: [0].weight is 10001, which is refused by Kubernetes for Karpenter's NodeOverlay: ` +
+				`should be less than or equal to 10000; write, for example, an integer from 1 to 10000`},
 		{entry(`"price":"1","weight":"5"`), "", `[0].weight: [0].weight is refused`},
-		{entry(`"prize":"1"`), "", `[0].prize: [0].prize is no field of Karpenter's NodeOverlay; did you mean price?|[0]: overlay [0] changes nothing`},
+		{entry(`"prize":"1"`), "",
+			`[0].prize: [0].prize is no field of Karpenter's NodeOverlay; did you mean price?|[0]: overlay [0] changes nothing`},
 		{entry(`"price":"1","budget":"x"`), "", `[0].budget: [0].budget is no field of Karpenter's NodeOverlay; allowed are capacity, price, ` +
 			`priceAdjustment, requirements, weight`},
 		{entry(`"capacity":{"cpu":"4"}`), "", `[0].capacity.cpu: [0].capacity.cpu is no extended resource; allowed are names with a domain ` +
 			`other than kubernetes.io; write, for example, "example.com/fuse":"1"`},
 		{entry(`"capacity":{"gpu":"4"}`), "", `[0].capacity.gpu: [0].capacity.gpu is no extended resource`},
-		{entry(`"capacity":{"x.kubernetes.io/a":"4"}`), "", `[0].capacity["x.kubernetes.io/a"]: [0].capacity["x.kubernetes.io/a"] is no extended`},
-		{entry(`"capacity":{"vpc.amazonaws.com/efa":"4"}`), "", `[0].capacity["vpc.amazonaws.com/efa"]: [0].capacity["vpc.amazonaws.com/efa"] is ` +
-			`refused by Karpenter: invalid capacity: vpc.amazonaws.com/efa in resource, restricted; change it or leave it out`},
-		{entry(`"capacity":{"example.com/a":"many"}`), "", `[0].capacity["example.com/a"]: [0].capacity["example.com/a"] is "many", which is refused`},
-		{entry(`"capacity":{"example.com/a":"0.5"}`), "", `[0].capacity["example.com/a"]: [0].capacity["example.com/a"] is "0.5", but Kubernetes ` +
-			`counts extended resources in whole numbers; write, for example, "1"`},
-		{entry(`"capacity":{"example.com/a":-1}`), "", `[0].capacity["example.com/a"]: [0].capacity["example.com/a"] is -1, but Kubernetes counts`},
-		{entry(`"capacity":{"example.com/a":"1e99999"}`), "", `[0].capacity["example.com/a"]: [0].capacity["example.com/a"] is "1e99999", which is no ` +
-			`quantity that Karpenter can read`},
+		{entry(`"capacity":{"x.kubernetes.io/a":"4"}`), "",
+			`[0].capacity["x.kubernetes.io/a"]: [0].capacity["x.kubernetes.io/a"] is no extended`},
+		{entry(`"capacity":{"vpc.amazonaws.com/efa":"4"}`), "",
+			`[0].capacity["vpc.amazonaws.com/efa"]: [0].capacity["vpc.amazonaws.com/efa"] is ` +
+				`refused by Karpenter: invalid capacity: vpc.amazonaws.com/efa in resource, restricted; change it or leave it out`},
+		{entry(`"capacity":{"example.com/a":"many"}`), "",
+			`[0].capacity["example.com/a"]: [0].capacity["example.com/a"] is "many", which is refused`},
+		{entry(`"capacity":{"example.com/a":"0.5"}`), "",
+			`[0].capacity["example.com/a"]: [0].capacity["example.com/a"] is "0.5", but Kubernetes ` +
+				`counts extended resources in whole numbers; write, for example, "1"`},
+		{entry(`"capacity":{"example.com/a":-1}`), "",
+			`[0].capacity["example.com/a"]: [0].capacity["example.com/a"] is -1, but Kubernetes counts`},
+		{entry(`"capacity":{"example.com/a":"1e99999"}`), "",
+			`[0].capacity["example.com/a"]: [0].capacity["example.com/a"] is "1e99999", which is no ` +
+				`quantity that Karpenter can read`},
 		{entry(`"capacity":["example.com/a"]`), "", `[0].capacity: [0].capacity is refused`},
 		{requirement(`"key":"karpenter.k8s.aws/instance-family","operator":"in","values":["c7g"]`), "",
 			`[0].requirements[0].operator: [0].requirements[0].operator is "in", which is refused`},
@@ -142,7 +155,8 @@ func TestWrongOverlays(t *testing.T) {
 		{requirement(`"key":"kubernetes.io/x","operator":"In","values":["a"],"minValues":1`), "", `[0].requirements[0].minValues: `},
 		{requirement(`"key":"karpenter.sh/capacity-type","operator":"In","values":["spott"]`), "", `[0].requirements[0]: [0].requirements[0] ` +
 			`is refused by Karpenter: `},
-		{requirement(`"key":"team","operator":"In","values":["a b"]`), "1.15.1", `[0].requirements[0]: [0].requirements[0] is refused by Karpenter: `},
+		{requirement(`"key":"team","operator":"In","values":["a b"]`), "1.15.1",
+			`[0].requirements[0]: [0].requirements[0] is refused by Karpenter: `},
 	} {
 		parsed, compiled := judgedOverlays(map[string]string{params.ParamOverlays: c.value, "karpenter_version": c.version})
 		var got []string
@@ -190,8 +204,8 @@ func TestOverlaysThatConflict(t *testing.T) {
 		}
 		var wanted findings
 		if want {
-			wanted.warn(origin{params.ParamOverlays, "[1].weight"}, "NodeOverlays a and b have the same weight, change the same, and may select the "+
-				"same instance types: Karpenter then uses only b; write different weights")
+			wanted.warn(origin{params.ParamOverlays, "[1].weight"}, "NodeOverlays a and b have the same weight, change the same, and may select "+
+				"the same instance types: Karpenter then uses only b; write different weights")
 		}
 		if got := compiled.conflicts(); !reflect.DeepEqual(got, wanted) {
 			t.Errorf("%s: %v", value, got)

@@ -112,6 +112,9 @@ func (r *run) apply(ctx context.Context) error {
 	if len(waiting) > 0 {
 		return outcome.Wait(poll, "%s", strings.Join(waiting, "; "))
 	}
+	if err := r.rotate(ctx); err != nil {
+		return err
+	}
 	return r.retire(ctx)
 }
 
