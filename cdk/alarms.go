@@ -31,7 +31,11 @@ func (s *sawhorse) addAlarms() {
 		s.alarmAt(heldSeconds, "HoldOld", "A hold is older than a day: racks do not follow their parameters. Delete it, or write it again.",
 			s.all("Maximum", metrics.HoldAge, s.ticks())),
 		s.alarm("HoldUnclear", "The hold of the stack cannot be read or is not understood, and so holds all racks: their statuses say why.",
-			s.all("Maximum", metrics.HoldUnclear, s.ticks())))
+			s.all("Maximum", metrics.HoldUnclear, s.ticks())),
+		s.nodeCheckMissing(),
+		s.failing("audit", "audits", minutes(s.ResyncMinutes)),
+		s.failing("resync", "ticks of the schedule", s.ticks()),
+		s.failing("rollout", "node checks", minutes(s.RolloutMinutes)))
 	for _, f := range functions {
 		s.alarms = append(s.alarms, s.alarm(logicalID(f.name)+"Throttled",
 			"Function "+f.name+" was throttled: the account's concurrency is used up.",
@@ -40,8 +44,11 @@ func (s *sawhorse) addAlarms() {
 }
 
 // sum adds up the events of five minutes.
-func sum() *awscloudwatch.MetricOptions {
-	return &awscloudwatch.MetricOptions{Statistic: jsii.String("Sum"), Period: minutes(5)}
+func sum() *awscloudwatch.MetricOptions { return in(minutes(5)) }
+
+// in adds up the events of a period.
+func in(period awscdk.Duration) *awscloudwatch.MetricOptions {
+	return &awscloudwatch.MetricOptions{Statistic: jsii.String("Sum"), Period: period}
 }
 
 func minutes(n int) awscdk.Duration { return awscdk.Duration_Minutes(jsii.Number(n)) }
@@ -87,6 +94,29 @@ func (s *sawhorse) scheduleMissing() awscloudwatch.IAlarm {
 		Metric:    s.all("SampleCount", metrics.LongestPass, s.ticks()),
 		Threshold: jsii.Number(1), EvaluationPeriods: jsii.Number(2),
 		ComparisonOperator: awscloudwatch.ComparisonOperator_LESS_THAN_THRESHOLD, TreatMissingData: awscloudwatch.TreatMissingData_BREACHING,
+	})
+}
+
+// nodeCheckMissing triggers if the schedule has not called rollout for two looks. Missing data triggers this alarm.
+func (s *sawhorse) nodeCheckMissing() awscloudwatch.IAlarm {
+	return s.newAlarm("NodeCheckMissing", &awscloudwatch.AlarmProps{
+		AlarmDescription: jsii.String("The schedule has not called the function rollout for two node checks: nobody sees what Karpenter does."),
+		Metric:           s.functions["rollout"].MetricInvocations(in(minutes(s.RolloutMinutes))),
+		Threshold:        jsii.Number(1), EvaluationPeriods: jsii.Number(2),
+		ComparisonOperator: awscloudwatch.ComparisonOperator_LESS_THAN_THRESHOLD, TreatMissingData: awscloudwatch.TreatMissingData_BREACHING,
+	})
+}
+
+// failing triggers if calls of a function have failed in two periods of its schedule in a row. One that fails once is repeated, or
+// superseded by the next one.
+func (s *sawhorse) failing(function, of string, period awscdk.Duration) awscloudwatch.IAlarm {
+	return s.newAlarm(logicalID(function)+"Failing", &awscloudwatch.AlarmProps{
+		AlarmDescription: jsii.String("The function " + function + " has failed twice in a row, so that " + of + " of some racks, or of " +
+			"all, are missing: its log says why."),
+		Metric:    s.functions[function].MetricErrors(in(period)),
+		Threshold: jsii.Number(1), EvaluationPeriods: jsii.Number(2),
+		ComparisonOperator: awscloudwatch.ComparisonOperator_GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+		TreatMissingData:   awscloudwatch.TreatMissingData_NOT_BREACHING,
 	})
 }
 

@@ -44,12 +44,13 @@ const before, hours = -60, 240
 type deployment struct {
 	*cloudWatch
 	template
-	// tick and look are the minutes between two calls of resync and of rollout.
-	tick, look int
-	cloud      *awsfake.Cloud
-	resync     *resync.Resync
-	log        *bytes.Buffer
-	clock      time.Time
+	// tick and look are the minutes between two calls of resync and of rollout, rounds those between two audits of a rack.
+	tick, look, rounds int
+
+	cloud  *awsfake.Cloud
+	resync *resync.Resync
+	log    *bytes.Buffer
+	clock  time.Time
 }
 
 func deployed(t *testing.T, of template) *deployment {
@@ -66,6 +67,7 @@ func deployed(t *testing.T, of template) *deployment {
 		}
 		return n
 	}
+	d.rounds = number("SAWHORSE_RESYNC_MINUTES")
 	d.resync = &resync.Resync{
 		Functions: d.cloud.Lambda, Store: &store.Store{DB: d.cloud.Table, Name: "sawhorse"}, Metrics: d.writer("Resync"), Now: d.now,
 		Parameters: d.cloud.SSM,
@@ -77,7 +79,10 @@ func deployed(t *testing.T, of template) *deployment {
 // copy returns a deployment with the same metrics so far, to which others may be added.
 func (d *deployment) copy() *deployment {
 	other, counted := *d, *d.cloudWatch
-	counted.values, counted.tags = maps.Clone(counted.values), maps.Clone(counted.tags)
+	counted.values, counted.tags = map[metric]map[int][]float64{}, maps.Clone(counted.tags)
+	for m, values := range d.values {
+		counted.values[m] = maps.Clone(values)
+	}
 	other.cloudWatch = &counted
 	return &other
 }
@@ -112,8 +117,8 @@ func (d *deployment) of(name string) string {
 }
 
 // lives plays the hours. held are the minutes in which one pass holds its rack, missing those in which the schedule does
-// not tick, and degraded those in which a pool is degraded.
-func (d *deployment) lives(held, missing, degraded span) {
+// not tick, degraded those in which a pool is degraded, and unseen those without node checks.
+func (d *deployment) lives(held, missing, degraded, unseen span) {
 	d.must(d.resync.Store.Enlist(d.Context(), "demo", false))
 	passes, looks := d.writer("Report"), d.writer("Rollout")
 	for minute := before; minute < hours; minute++ {
@@ -123,7 +128,9 @@ func (d *deployment) lives(held, missing, degraded span) {
 			_, err := d.resync.Run(d.Context(), resync.Event{})
 			d.must(err)
 		}
-		if minute%d.look == 0 {
+		if minute%d.look == 0 && !unseen.has(minute) {
+			d.publish(minute, "AWS/Lambda Invocations", d.of("Rollout"), 1)
+			d.publish(minute, "AWS/Lambda Errors", d.of("Rollout"), 0)
 			var racks []string
 			if degraded.has(minute) {
 				racks = []string{"demo"}
@@ -144,6 +151,7 @@ func (d *deployment) others(minute int) {
 	d.publish(minute, "AWS/States ExecutionsFailed", awsfake.MachineARN+"-of-others", 1)
 	d.publish(minute, "AWS/States ExecutionsTimedOut", awsfake.MachineARN+"-of-others", 1)
 	d.publish(minute, "AWS/Lambda Throttles", "others", 1)
+	d.publish(minute, "AWS/Lambda Errors", "others", 1)
 	d.publish(minute, "AWS/SQS ApproximateNumberOfMessagesVisible", "others", 9)
 	d.publish(minute, "AWS/SQS ApproximateAgeOfOldestMessage", "others", 9999)
 	for _, namespace := range []string{"Sawhorse", "Other"} {
@@ -182,11 +190,11 @@ func (s span) has(minute int) bool { return s.from <= minute && minute < s.to }
 // incident is something that happens to a deployment, and when which alarm must tell of it: from the first minute of the
 // span to the last one, and at no other time. Afterwards, and if late is set before too, CloudWatch may take more periods.
 type incident struct {
-	what, alarm             string
-	in                      span
-	late                    bool
-	held, missing, degraded span
-	happens                 func(*deployment)
+	what, alarm                     string
+	in                              span
+	late                            bool
+	held, missing, degraded, unseen span
+	happens                         func(*deployment)
 }
 
 // incidents returns everything that alarms are for.
@@ -221,12 +229,24 @@ func incidents(of *deployment) []incident {
 			}},
 		{what: "a pool is degraded for an hour", alarm: "PoolDegraded", degraded: span{100, 160},
 			in: span{rounded(99+of.look, of.look), rounded(159, of.look) + 2*of.look}},
+		{what: "one node check is missing", unseen: span{rounded(100, of.look), rounded(100, of.look) + 1}},
+		{what: "node checks are missing", alarm: "NodeCheckMissing", unseen: span{100, 200}, late: true,
+			in: span{rounded(99, of.look) + 2*of.look, rounded(199, of.look) + of.look}},
+		{what: "one node check fails", happens: func(d *deployment) { d.publish(100, "AWS/Lambda Errors", d.of("Rollout"), 1) }},
 		{what: "a hold is 23 hours old", happens: measures(of, func(w metrics.Writer) error { return w.Hold(23 * time.Hour) })},
 		{what: "a hold is 25 hours old", alarm: "HoldOld", in: span{rounded(99+of.tick, of.tick), rounded(159, of.tick) + period},
 			happens: measures(of, func(w metrics.Writer) error { return w.Hold(25 * time.Hour) })},
 		{what: "a hold is not understood", alarm: "HoldUnclear", in: span{rounded(99+of.tick, of.tick), rounded(159, of.tick) + period},
 			happens: measures(of, metrics.Writer.Unclear)},
 		{what: "nobody reads an interruption queue for an hour", alarm: "QueueUnread", in: span{102, 160}, happens: unread},
+	}
+	for function, every := range map[string]int{"Audit": of.rounds, "Resync": period, "Rollout": of.look} {
+		all = append(all, incident{what: function + " fails each time", alarm: function + "Failing",
+			in: span{100 + every, 200 + every}, happens: func(d *deployment) {
+				for minute := range hours {
+					d.publish(minute, "AWS/Lambda Errors", d.of(function), map[bool]float64{true: 1}[span{100, 201}.has(minute)])
+				}
+			}})
 	}
 	for _, f := range functions {
 		all = append(all, incident{what: f.name + " is throttled", alarm: logicalID(f.name) + "Throttled", in: span{100, 105},
@@ -275,12 +295,12 @@ func TestAlarmsGoOff(t *testing.T) {
 			untried[name] = true
 		}
 		quiet := deployed(t, of)
-		quiet.lives(span{}, span{}, span{})
+		quiet.lives(span{}, span{}, span{}, span{})
 		for _, c := range incidents(quiet) {
 			d := quiet.copy()
-			if c.held != c.missing || c.held != c.degraded {
+			if never := (span{}); c.held != never || c.missing != never || c.degraded != never || c.unseen != never {
 				d = deployed(t, of)
-				d.lives(c.held, c.missing, c.degraded)
+				d.lives(c.held, c.missing, c.degraded, c.unseen)
 			}
 			if c.happens != nil {
 				c.happens(d)

@@ -17,6 +17,7 @@ var documented = map[string]string{
 	"AWS/States ExecutionsTimedOut": "StateMachineArn",
 	// https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html and …/monitoring-metrics-view.html
 	"AWS/Lambda Invocations": "FunctionName",
+	"AWS/Lambda Errors":      "FunctionName",
 	"AWS/Lambda Throttles":   "FunctionName",
 	// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html
 	"AWS/SQS ApproximateNumberOfMessagesVisible": "QueueName",

@@ -163,7 +163,9 @@ func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 			"ec2:DescribeInstanceTypes", "ec2:DescribeImages"}, anything),
 		allow([]string{"ssm:GetParameter"}, []string{publicParameters()}), // the images that they have
 		allow([]string{"iam:GetOpenIDConnectProvider"}, []string{iamARN("oidc-provider/*")}),
-		allow([]string{"iam:GetRole"}, append(ourRoleNames(), iamARN("role"+ownership.SpotRolePath+ownership.SpotRole))),
+		// The request has no path, so IAM knows the path only of a role that exists.
+		allow([]string{"iam:GetRole"}, append(ourRoleNames(), iamARN("role/"+ownership.SpotRole),
+			iamARN("role"+ownership.SpotRolePath+ownership.SpotRole))),
 		allow([]string{"iam:ListAttachedRolePolicies"}, []string{iamARN("role/*")}), // of node groups, whose role names can be anything
 		allow([]string{"sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:ListQueueTags"}, []string{arn("sqs", ownership.Queue("*"))}),
 		allow([]string{"events:DescribeRule", "events:ListTagsForResource", "events:ListTargetsByRule"},

@@ -448,12 +448,12 @@ func TestADryRunIsAnAuditWithAConcurrencyOfItsOwn(t *testing.T) {
 }
 
 func TestAlarms(t *testing.T) {
-	if got, want := len(production.all("AWS::CloudWatch::Alarm")), 9+len(functions); got != want {
+	if got, want := len(production.all("AWS::CloudWatch::Alarm")), 13+len(functions); got != want {
 		t.Errorf("%d alarms, want %d", got, want)
 	}
 	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {
 		missing := "notBreaching"
-		if strings.HasPrefix(id, "ScheduleMissing") {
+		if strings.HasPrefix(id, "ScheduleMissing") || strings.HasPrefix(id, "NodeCheckMissing") {
 			missing = "breaching"
 		}
 		if alarm.Properties["TreatMissingData"] != missing || alarm.Properties["AlarmActions"] != nil {

@@ -66,7 +66,9 @@ func (s *stage) parameter(name string, version int64) {
 func (s *stage) versions() map[string]int64 {
 	all := map[string]int64{}
 	for name, version := range s.cloud.SSM.Versions {
-		all[strings.TrimPrefix(name, folder)] = version
+		if name, is := strings.CutPrefix(name, folder); is {
+			all[name] = version
+		}
 	}
 	return all
 }

@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 
 	// AWS, the cluster and the table.
 	"internal/observe": {"internal/k8s", "internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
-	"internal/k8s":     {"internal/outcome", "internal/ownership", "internal/plan", "internal/readonly"},
+	"internal/k8s":     {"internal/canonical", "internal/outcome", "internal/ownership", "internal/plan", "internal/readonly"},
 	"internal/store": {
 		"events", "internal/canonical", "internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/resource",
 	},
@@ -101,8 +101,8 @@ var mayImport = map[string][]string{
 	"functions/...": {"internal/handler", "internal/outcome", "internal/store", "internal/wire/cluster"},
 
 	"cmd/...": {
-		"events", "internal/doctor", "internal/doctor/observe", "internal/k8s", "internal/outcome", "internal/ownership", "internal/params",
-		"internal/plan", "internal/plan/charts", "internal/plan/nodes", "internal/register", "internal/store", "internal/validation",
+		"events", "internal/canonical", "internal/doctor", "internal/doctor/observe", "internal/k8s", "internal/outcome", "internal/ownership",
+		"internal/params", "internal/plan", "internal/plan/charts", "internal/plan/nodes", "internal/register", "internal/store", "internal/validation",
 		"statemachine",
 	},
 	"cdk":        {"events", "internal/karpenter", "internal/metrics", "internal/ownership", "internal/params", "statemachine"},

@@ -66,7 +66,8 @@ func Contested(s *Script) {
 	s.Chapter("A tool that sets a field of the NodePool back, which replaces nodes", func() {
 		const expiry = `kubectl get nodepool workload -o jsonpath='{.spec.template.spec.expireAfter}'`
 		revert := func() {
-			s.Type(`kubectl patch nodepool workload --type merge --field-manager argocd-controller -p '{"spec":{"template":{"spec":{"expireAfter":"48h"}}}}'`)
+			s.Type("kubectl patch nodepool workload --type merge --field-manager argocd-controller " +
+				`-p '{"spec":{"template":{"spec":{"expireAfter":"48h"}}}}'`)
 			s.FullPass()
 		}
 		revert()

@@ -18,6 +18,7 @@ func Pods(s *Script) {
 			"karpenter_build_consolidate_after": "1s"})
 		s.Reconciled()
 		s.Check("NodePools", poolsReady, "build=True workload=True")
+		s.Until("the first nodes have gone", nodes, "", 2*time.Minute)
 	})
 
 	s.Chapter("A build has a node of its own", func() {

@@ -29,12 +29,12 @@ var byReason = []struct{ part, remedy string }{
 		"until then this version is not tried again, and every other change goes on."},
 	{"VcpuLimitExceeded", "The account's quota of vCPUs in this region is used up: ask for more " +
 		"(Service Quotas, EC2, Running On-Demand or All Spot instances); " + goesOn + "."},
+	{"InsufficientFreeAddressesInSubnet", "No subnet of the pool has a free address: name larger ones in subnet_ids, or free some; " +
+		goesOn + "."},
 	{"InsufficientInstanceCapacity", "EC2 has no such instance now in these zones: allow the pool more families, sizes or capacity types; " +
 		goesOn + "."},
 	{"ServiceLinkedRole", "EC2 lacks its service-linked role: `aws iam create-service-linked-role --aws-service-name spot.amazonaws.com` " +
 		"creates that of spot, once for the account; " + goesOn + "."},
-	{"InsufficientFreeAddressesInSubnet", "No subnet of the pool has a free address: name larger ones in subnet_ids, or free some; " +
-		goesOn + "."},
 	{"FailedCreatePodSandBox", "The node came, and its CNI gives pods no network: look at the DaemonSet aws-node on that node, " +
 		"at the policies of the nodes' role, and at the free addresses of its subnet; " + goesOn + "."},
 	{outcome.NotHandedOver, "Cluster Autoscaler and the build groups go on as before. Correct what Karpenter or EC2 says: " +

@@ -25,7 +25,8 @@ func TestInterruptedRemoval(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.step = &Step{EC2: s.cloud.EC2, Checkpoints: s.checkpoints, Contests: s.contests, Drain: 5 * time.Minute, Now: func() time.Time { return s.clock },
+		s.step = &Step{EC2: s.cloud.EC2, Checkpoints: s.checkpoints, Contests: s.contests, Drain: 5 * time.Minute,
+			Now:     func() time.Time { return s.clock },
 			Connect: func(context.Context, plan.Cluster) (*k8s.Client, error) { return client, nil }}
 		for _, left := range []object{class("workload", ""), pool("workload", "", ""), claim("a", "", nil), node("node-a", "", "")} {
 			s.Remove(left)

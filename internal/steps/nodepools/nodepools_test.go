@@ -72,9 +72,8 @@ func begin(t *testing.T, objects ...object) *scene {
 	s.InstallCRDs()
 	s.checkpoints = awsfake.NewCheckpoints(s.cloud)
 	s.step = &Step{
-		Connect: s.Connector("nodepools"), EC2: s.cloud.EC2, Checkpoints: s.checkpoints, Contests: s.contests, Drain: 5 * time.Minute, Now: func() time.Time {
-			return s.clock
-		},
+		Connect: s.Connector("nodepools"), EC2: s.cloud.EC2, Checkpoints: s.checkpoints, Contests: s.contests, Drain: 5 * time.Minute,
+		Now: func() time.Time { return s.clock },
 	}
 	s.plan = &plan.Plan{Rack: "demo", Cluster: plan.Cluster{Name: "east"}, NodePools: plan.NodePools{Objects: objects}}
 	t.Cleanup(func() {

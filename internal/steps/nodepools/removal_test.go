@@ -124,7 +124,9 @@ func TestWhatKarpenterDoesNotEndIsEnded(t *testing.T) {
 
 	t.Log("until two minutes after the drain window it is Karpenter's turn, also in later passes")
 	s.clock = s.clock.Add(7*time.Minute - time.Second)
-	s.step = &Step{Connect: s.step.Connect, EC2: s.cloud.EC2, Checkpoints: s.checkpoints, Contests: s.contests, Drain: 5 * time.Minute, Now: s.step.Now}
+	s.step = &Step{
+		Connect: s.step.Connect, EC2: s.cloud.EC2, Checkpoints: s.checkpoints, Contests: s.contests, Drain: 5 * time.Minute, Now: s.step.Now,
+	}
 	s.waits("2 NodeClaim(s): a, b, for which the time to drain ended at "+window+": Karpenter ends them, and at "+last+
 		" Sawhorse ends through EC2 what is left",
 		"deleted NodeClaim/a", "deleted NodeClaim/b")

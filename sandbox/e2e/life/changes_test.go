@@ -24,6 +24,12 @@ func TestPools(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Pools) }
 // A pool that is taken away is emptied as its disruption budgets allow, and goes with its last node.
 func TestRetired(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.Retired) }
 
+// A file of settings is compared with the rack, and applied as one change.
+func TestFiles(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Files) }
+
+// Pods keep the nodes of pools that are taken away, and the status says why.
+func TestKept(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.Kept) }
+
 // A pod that requests a GPU gets a node of the pool that Karpenter tries first.
 func TestFirstPool(t *testing.T) { pool.Take(t).Run(story.Enabled, story.FirstPool) }
 

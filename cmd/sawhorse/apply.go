@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	"github.com/spf13/cobra"
+
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+const (
+	// mostChange is the longest value that Parameter Store takes, in bytes.
+	mostChange = 8192
+	// unanswered is how long apply waits for a change to be answered: a pass that waits looks every few seconds, and one that is not
+	// waiting ends sooner.
+	unanswered = 10 * time.Minute
+)
+
+// application is how apply is to go about it.
+type application struct {
+	prune, dryRun, yes bool
+	note               string
+}
+
+func applyCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "apply RACK FILE|-", Short: "Write a file of settings to the rack, as one change", ValidArgsFunction: completeFile,
+		Long: aboutFile + `
+Prints what differs and what it does to nodes, asks on a terminal, writes the rack's parameter change, and follows the passes until it
+is done. Settings that are refused are not written. --prune does not unset ` + strings.Join(lasting, ", ") + `.
+
+Exit codes: 0 done, or nothing differs; 1 refused, failed, or not confirmed; 2 wrong use; 3 not known.` + aboutCloud,
+		Args: rackAndFile,
+	}
+	var how application
+	c.Flags().BoolVar(&how.prune, "prune", false, "unset the parameters that FILE leaves out")
+	c.Flags().BoolVar(&how.dryRun, "dry-run", false, "only print what would be done")
+	c.Flags().BoolVar(&how.yes, "yes", false, "do not ask; needed where there is no terminal")
+	c.Flags().StringVar(&how.note, "note", "", "`TEXT` that the rack's status shows with the change")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		w, err := newWatcher(c.Context(), args[0])
+		if err != nil {
+			return looking(err)
+		}
+		return w.apply(c.Context(), args[1], how)
+	}
+	return c
+}
+
+func (w *watcher) apply(ctx context.Context, file string, how application) error {
+	p, err := w.propose(ctx, file, how.prune)
+	if err != nil {
+		return err
+	}
+	if err := p.show(os.Stdout, "text"); err != nil {
+		return err
+	}
+	switch {
+	case !p.Accepted:
+		return refused("")
+	case how.dryRun || len(p.Differs) == 0:
+		return nil
+	}
+	if err := w.confirm(how.yes); err != nil {
+		return err
+	}
+	if err := w.locate(ctx); err != nil { // before the write, because nobody could follow it otherwise
+		return looking(err)
+	}
+	version, err := w.put(ctx, p.change(how.note))
+	if err != nil {
+		return err
+	}
+	return w.written(ctx, version)
+}
+
+// confirm asks on the terminal.
+func (w *watcher) confirm(yes bool) error {
+	if yes {
+		return nil
+	}
+	if terminal(os.Stdin) {
+		fmt.Fprintf(os.Stderr, "Write this to rack %s? Only yes writes it: ", w.rack)
+		switch answer, err := bufio.NewReader(os.Stdin).ReadString('\n'); {
+		case strings.TrimSpace(answer) == "yes":
+			return nil
+		case err == nil:
+			return refused("nothing was written")
+		}
+	}
+	return misused("there is no terminal on which to ask; add --yes to write without asking, or --dry-run to write nothing")
+}
+
+// change is the value of the parameter change for a proposal.
+func (p proposal) change(note string) string {
+	set, unset := map[string]any{}, []any{}
+	for _, d := range p.Differs {
+		if d.Then == params.Unset {
+			unset = append(unset, d.Parameter)
+		} else {
+			set[d.Parameter] = d.Then
+		}
+	}
+	value := map[string]any{}
+	if len(set) > 0 {
+		value["set"] = set
+	}
+	if len(unset) > 0 {
+		value["unset"] = unset
+	}
+	if note != "" {
+		value["note"] = note
+	}
+	return string(canonical.JSON(value))
+}
+
+// put writes the parameter change, and returns its version.
+func (w *watcher) put(ctx context.Context, value string) (int64, error) {
+	name := paths().Change(w.rack)
+	if len(value) > mostChange {
+		return 0, refused(fmt.Sprintf("the change has %d bytes, and Parameter Store takes %d: put the longest values into S3 and write "+
+			"s3://BUCKET/KEY in their places, or apply the file in parts", len(value), mostChange))
+	}
+	out, err := w.ssm.PutParameter(ctx, &ssm.PutParameterInput{
+		Name: &name, Value: &value, Type: types.ParameterTypeString, Overwrite: new(true), Tier: types.ParameterTierIntelligentTiering,
+	})
+	if err != nil {
+		return 0, fmt.Errorf("parameter %s: write: %w", name, err)
+	}
+	return out.Version, nil
+}
+
+// written waits until a version of the change is answered, and then for the passes that follow it.
+func (w *watcher) written(ctx context.Context, version int64) error {
+	fmt.Printf("written as version %d of %s\n", version, paths().Change(w.rack))
+	for began := w.now(); ; {
+		status, err := w.readStatus(ctx)
+		if err != nil {
+			return looking(err)
+		}
+		if status != nil && status.Change != nil && status.Change.Version >= version {
+			switch c := status.Change; {
+			case c.Version > version:
+				return undecided(fmt.Sprintf("version %d of the change has come after it; `sawhorse status %s` shows what became of that",
+					c.Version, w.rack))
+			case c.Outcome == store.ChangeWritten:
+				return looking(w.watch(ctx, func(line string) { fmt.Println(line) }))
+			case c.Outcome != store.ChangeWriting:
+				return w.unwritten(*c)
+			}
+		}
+		if w.now().Sub(began) > unanswered {
+			return undecided(fmt.Sprintf("no pass has answered it for %s; `sawhorse watch %s` follows the next one", unanswered, w.rack))
+		}
+		if err := w.wait(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}
+
+// unwritten prints why a change was not written.
+func (w *watcher) unwritten(c store.ChangeStatus) error {
+	for _, p := range c.Problems {
+		fmt.Printf("problem  %s\n", line(p))
+	}
+	if c.Outcome == store.ChangeRefused {
+		return refused("the change is refused, and nothing was changed")
+	}
+	return refused("the change was given up: what could not be put back is named above")
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// turnedOn returns a stage with a rack whose Karpenter is on, with pools that have nodes.
+func turnedOn(t *testing.T) *stage {
+	s := settled(t, outcome.StateReconciled)
+	for name, value := range map[string]string{
+		"karpenter_enabled": "true", "karpenter_auth_mode": "true", "karpenter_cpu_limit": "100", "node_type": "m5.large", "tags": "unset",
+		"karpenter_config": `{"nodePool":{"weight":10}}`, "karpenter_node_labels": "a=b",
+	} {
+		s.cloud.SSM.Values[folder+name], s.cloud.SSM.Versions[folder+name] = value, 1
+	}
+	s.status.Pools = store.Pools{{Pool: "workload", Nodes: 12, Ready: true}}
+	return s
+}
+
+func (s *stage) proposes(text string, prune bool) (proposal, string) {
+	s.Helper()
+	p, err := s.watcher().propose(s.Context(), file(s.T, text), prune)
+	if err != nil {
+		s.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := p.show(&out, "text"); err != nil {
+		s.Fatal(err)
+	}
+	return p, out.String()
+}
+
+func TestDiff(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		text     string
+		prune    bool
+		accepted bool
+		want     []string
+	}{
+		"nothing": {"karpenter_enabled=true\ntags=\nkarpenter_config={ \"nodePool\": {\"weight\": 10} }\nnode_disk=unset", false, true,
+			[]string{"rack prod has these settings: nothing differs\n"}},
+		"a limit": {"karpenter_cpu_limit=200\nkarpenter_enabled=true", false, true,
+			[]string{"PARAMETER            NOW  THEN\nkarpenter_cpu_limit  100  200\n", "pool workload is changed: its 12 nodes stay"}},
+		"what replaces nodes": {"karpenter_node_labels=", false, true,
+			[]string{"karpenter_node_labels  a=b  unset\n", "pool workload is changed: Karpenter replaces its 12 nodes (NodePoolDrifted)"}},
+		"what is refused": {"karpenter_cpu_limit=many\nkarpenter_node_disk=7", false, false,
+			[]string{"karpenter_cpu_limit  100    many\nkarpenter_node_disk  unset  7\n", `problem  karpenter_cpu_limit: `}},
+		"with --prune": {"karpenter_cpu_limit=100", true, true, []string{
+			"PARAMETER              NOW                         THEN\nkarpenter_config       {\"nodePool\":{\"weight\":10}}  unset\n",
+			"kept     karpenter_auth_mode: --prune does not unset it", "kept     karpenter_enabled: ", "node_type              m5.large",
+		}},
+	} {
+		s := turnedOn(t)
+		p, text := s.proposes(c.text, c.prune)
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: lacks %q:\n%s", what, want, text)
+			}
+		}
+		if p.Accepted != c.accepted || (p.refused() == nil) != c.accepted {
+			t.Errorf("%s: accepted %t\n%s", what, p.Accepted, text)
+		}
+		if writes := s.cloud.Writes(); len(writes) > 0 {
+			t.Errorf("%s: wrote %v", what, writes)
+		}
+	}
+}
+
+// applied runs apply. change is the parameter change after it.
+func (s *stage) applied(text string, how application) (change string, end error) {
+	s.Helper()
+	w := s.watcher()
+	s.cloud.Forget()
+	end = w.apply(s.Context(), file(s.T, text), how)
+	return s.cloud.SSM.Values["/sawhorse/racks/prod/change"], end
+}
+
+func TestApplyWritesOneChangeAndFollowsIt(t *testing.T) {
+	t.Parallel()
+	s := turnedOn(t)
+	var e *execution
+	s.acts = []func(){
+		func() {
+			e = s.begins("second")
+			s.status.Change = &store.ChangeStatus{Version: 1, Outcome: store.ChangeWriting}
+		},
+		func() {
+			s.parameter("karpenter_cpu_limit", 2)
+			s.status.Change = &store.ChangeStatus{Version: 1, Outcome: store.ChangeWritten}
+			e.reads("Planned", true, "nodepools").takes("nodepools", "done", "")
+		},
+		func() {
+			change := s.status.Change
+			s.reports(e, outcome.StateReconciled)
+			s.status.Change = change
+			e.ends()
+		},
+	}
+	change, err := s.applied("karpenter_cpu_limit=200\nkarpenter_node_labels=unset\n", application{yes: true, note: "more"})
+	concludes(t, err, "")
+	if want := `{"note":"more","set":{"karpenter_cpu_limit":"200"},"unset":["karpenter_node_labels"]}`; change != want {
+		t.Errorf("wrote %s, want %s", change, want)
+	}
+	if len(s.acts) > 0 {
+		t.Error("it has not waited for the pass")
+	}
+}
+
+func TestApplyTellsWhatBecameOfTheChange(t *testing.T) {
+	t.Parallel()
+	problem := []params.Problem{{Parameter: "karpenter_cpu_limit", Message: "no"}}
+	for what, c := range map[string]struct {
+		became store.ChangeStatus
+		code   int
+		text   string
+	}{
+		"refused":   {store.ChangeStatus{Version: 1, Outcome: store.ChangeRefused, Problems: problem}, 1, "the change is refused"},
+		"given up":  {store.ChangeStatus{Version: 1, Outcome: store.ChangeIsGivenUp, Problems: problem}, 1, "given up"},
+		"overtaken": {store.ChangeStatus{Version: 2, Outcome: store.ChangeWritten}, 3, "version 2 of the change has come after it"},
+		"never":     {store.ChangeStatus{}, 3, "no pass has answered it for 10m0s"},
+	} {
+		s := turnedOn(t)
+		s.acts = []func(){func() { s.status.Change = &c.became }}
+		_, err := s.applied("karpenter_cpu_limit=200", application{yes: true})
+		if concludes(t, err, c.text); exitCode(err) != c.code {
+			t.Errorf("%s: exit code %d", what, exitCode(err))
+		}
+	}
+}
+
+func TestApplyThatWritesNothing(t *testing.T) {
+	t.Parallel()
+	long := `karpenter_config={"ec2NodeClass":{"userData":"` + strings.Repeat("#", 9000) + `"}}`
+	for what, c := range map[string]struct {
+		text string
+		how  application
+		code int
+		want string
+	}{
+		"nothing differs": {"karpenter_cpu_limit=100", application{yes: true}, 0, ""},
+		"a dry run":       {"karpenter_cpu_limit=200", application{dryRun: true}, 0, ""},
+		"refused":         {"karpenter_cpu_limit=many", application{yes: true}, 1, ""},
+		"no terminal":     {"karpenter_cpu_limit=200", application{}, 2, "add --yes"},
+		"unreadable":      {"karpenter_cpu_limit", application{yes: true}, 2, "it has no names"},
+		"too long":        {long, application{yes: true}, 1, "Parameter Store takes 8192"},
+	} {
+		s := turnedOn(t)
+		change, err := s.applied(c.text, c.how)
+		if exitCode(err) != c.code || change != "" || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, wrote %q", what, err, change)
+		}
+	}
+	s := turnedOn(t)
+	s.denied = "SSM"
+	if _, err := s.applied("karpenter_cpu_limit=200", application{yes: true}); !errors.As(err, new(undecided)) {
+		t.Errorf("%v", err)
+	}
+}
