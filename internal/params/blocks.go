@@ -178,6 +178,30 @@ func (r *Result) blockGap() {
 	}
 }
 
+// little is the least number of minutes in a week that Karpenter has for nodes without a warning.
+const little = 60
+
+// windowAdvice warns of a window in which next to nothing is possible, or everything.
+func (r *Result) windowAdvice() {
+	if r.Config.Window == "" {
+		return
+	}
+	week, _ := parseWindow(r.Config.Window) // which has been read before
+	open := 0
+	for _, minute := range week {
+		if minute {
+			open++
+		}
+	}
+	switch {
+	case open == len(week):
+		r.warning(ParamWindow, "", "%s is %s, which is the whole week: nothing is blocked; unset it", ParamWindow, Quoted(r.Config.Window))
+	case open < little:
+		r.warning(ParamWindow, "", "%s is %s, which leaves %d minutes a week: Karpenter may not get around to replacing the nodes; write a longer "+
+			"time", ParamWindow, Quoted(r.Config.Window), open)
+	}
+}
+
 // week has for each minute of a week, from Sunday on, whether nodes may be replaced.
 type week [7 * minutesOfDay]bool
 

@@ -40,6 +40,11 @@ func (r *Result) overlays(objects map[string]Object) {
 				strings.Trim(p.Example, "[]"))
 			continue
 		}
+		if _, whole := fields["spec"].(map[string]any); whole {
+			r.problem(ParamOverlays, at, "overlay %s is a whole manifest; allowed are a name and the fields of a NodeOverlay's spec; write "+
+				"{\"name\": …, \"requirements\": …, …}", at)
+			continue
+		}
 		prune(fields, true)
 		name := r.overlayName(at, fields["name"])
 		if first := seen[name]; first != "" && name != "" {

@@ -95,6 +95,8 @@ func TestWrongOverlays(t *testing.T) {
 		{`[{"name":7,"requirements":[],"price":"1"}]`, "", `[0].name: [0].name is 7; allowed are`},
 		{`[{"name":"a","requirements":[],"price":"1"},{"name":"a","requirements":[],"price":"2"}]`, "",
 			`[1].name: overlays [0] and [1] have the same name a; names are unique; rename one of them`},
+		{`[{"kind":"NodeOverlay","metadata":{"name":"a"},"spec":{"requirements":[],"price":"1"}}]`, "", `[0]: overlay [0] is a whole manifest; ` +
+			`allowed are a name and the fields of a NodeOverlay's spec; write {"name": …, "requirements": …, …}`},
 		{`[{"name":"a","requirements":[]}]`, "",
 			`[0]: overlay [0] changes nothing; it needs at least one of capacity, price or priceAdjustment; ` +
 				`write, for example, "priceAdjustment":"-10%"`},
