@@ -26,7 +26,7 @@ const kindOverlay = "NodeOverlay"
 // overlays returns the manifests of the NodeOverlays.
 func (a *api) overlays(config params.Config) (all []*draft) {
 	for _, o := range config.Overlays {
-		own := origin{params.ParamOverlays, o.At}
+		own := origin{parameter: params.ParamOverlays, path: o.At}
 		d := &draft{
 			kind: kindOverlay, name: o.Name, api: a, fallback: own, origins: map[string]origin{place(nil): own},
 			object: plan.Object{

@@ -206,8 +206,9 @@ func TestOverlaysThatConflict(t *testing.T) {
 		}
 		var wanted findings
 		if want {
-			wanted.warn(origin{params.ParamOverlays, "[1].weight"}, "NodeOverlays a and b have the same weight, change the same, and may select "+
-				"the same instance types: Karpenter then uses only b; write different weights")
+			wanted.warn(origin{parameter: params.ParamOverlays, path: "[1].weight"},
+				"NodeOverlays a and b have the same weight, change the same, and may select "+
+					"the same instance types: Karpenter then uses only b; write different weights")
 		}
 		if got := compiled.conflicts(); !reflect.DeepEqual(got, wanted) {
 			t.Errorf("%s: %v", value, got)
