@@ -102,9 +102,13 @@ func Validate(in Input) Result {
 	if d.compares && len(parsed.Problems) == 0 { // Karpenter's drift code relies on valid manifests, and ends the process on some others
 		d.Plan.Effects = effects(d.Plan, in)
 	}
+	observed := plan.Facts{}
 	if d.others && len(parsed.Problems) == 0 {
+		observed = in.Facts
 		parsed.Advise(d.compiled.Exceeded(in.Facts.Pools)...)
 	}
+	parsed.Advise(d.compiled.Blocked(observed.NodeClaims)...)
+	parsed.Advise(d.compiled.Rotation(observed.Pools)...)
 	parsed.Advise(d.compiled.Advice()...)
 	if len(parsed.Problems) == 0 {
 		parsed.Advise(d.compiled.Unused()...)
