@@ -83,7 +83,7 @@ func check(in input) (any, bool) {
 
 func renderCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "render FILE|-", Short: "Print the NodePools and EC2NodeClasses", Args: only("FILE"),
+		Use: "render FILE|-", Short: "Print the NodePools, EC2NodeClasses and NodeOverlays", Args: only("FILE"),
 		Long: aboutInput + `Prints the manifests in order of kind and name; none where Karpenter is off. The problems of a ` +
 			`refused input go to stderr;
 with --batch they are that line's answer. With --explain it prints for each field of each manifest where its value comes from: a

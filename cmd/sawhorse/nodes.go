@@ -121,6 +121,9 @@ func about(p store.Pool) string {
 	if p.Retiring > 0 {
 		text += fmt.Sprintf(", %d retiring", p.Retiring)
 	}
+	if p.Rotating > 0 {
+		text += fmt.Sprintf(", %d rotating", p.Rotating)
+	}
 	if !p.Ready {
 		text += ", not Ready"
 	}

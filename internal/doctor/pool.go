@@ -56,13 +56,14 @@ func (o *Observed) pools() (pools []pool) {
 		}
 		_ = json.Unmarshal(text, &read) // decodes as much as it can
 		name := read.Metadata.Name
-		if read.Kind == "EC2NodeClass" {
+		switch read.Kind {
+		case "EC2NodeClass":
 			classes[name] = read.Spec.nodeClass
-			continue
+		case "NodePool":
+			pools = append(pools, pool{
+				name, read.Spec.Limits, read.Spec.Template.Spec.Taints, read.Spec.Template.Spec.Requirements, classes[name],
+			})
 		}
-		pools = append(pools, pool{
-			name, read.Spec.Limits, read.Spec.Template.Spec.Taints, read.Spec.Template.Spec.Requirements, classes[name],
-		})
 	}
 	return pools
 }

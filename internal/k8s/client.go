@@ -129,6 +129,15 @@ func (c *Client) Annotate(ctx context.Context, kind Kind, object *unstructured.U
 	return err
 }
 
+// Note sets labels and annotations of an object that was read, and removes those that are nil. If the object changed since it was
+// read, IsConflict is true for the error. It ignores an object that no longer exists.
+func (c *Client) Note(ctx context.Context, kind Kind, object *unstructured.Unstructured, labels, annotations map[string]any) error {
+	_, err := c.merge(ctx, kind, object, "note", map[string]any{
+		"labels": labels, "annotations": annotations, "resourceVersion": object.GetResourceVersion(),
+	})
+	return err
+}
+
 // Unfinalize removes one finalizer from an object that was read, and reports whether it did. Other finalizers stay. If
 // the object changed since it was read, IsConflict is true for the error. It ignores an object that no longer exists.
 func (c *Client) Unfinalize(ctx context.Context, kind Kind, object *unstructured.Unstructured, finalizer string) (bool, error) {

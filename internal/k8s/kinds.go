@@ -20,6 +20,9 @@ var (
 	NodePool     = Kind{"NodePool", v1("karpenter.sh", "nodepools"), false}
 	NodeClaim    = Kind{"NodeClaim", v1("karpenter.sh", "nodeclaims"), false}
 	EC2NodeClass = Kind{"EC2NodeClass", v1("karpenter.k8s.aws", "ec2nodeclasses"), false}
+	NodeOverlay  = Kind{"NodeOverlay", schema.GroupVersionResource{
+		Group: "karpenter.sh", Version: "v1alpha1", Resource: "nodeoverlays",
+	}, false}
 
 	Deployment  = Kind{"Deployment", v1("apps", "deployments"), true}
 	StatefulSet = Kind{"StatefulSet", v1("apps", "statefulsets"), true}
@@ -52,8 +55,8 @@ func v1(group, resource string) schema.GroupVersionResource {
 const rbacGroup = "rbac.authorization.k8s.io"
 
 var kinds = []Kind{
-	NodePool, NodeClaim, EC2NodeClass, Deployment, StatefulSet, DaemonSet, Node, Pod, Secret, Service, ServiceAccount, Event, Namespace,
-	PodDisruptionBudget, ServiceMonitor, Lease, CustomResourceDefinition, ClusterRole, ClusterRoleBinding, Role, RoleBinding,
+	NodePool, NodeClaim, EC2NodeClass, NodeOverlay, Deployment, StatefulSet, DaemonSet, Node, Pod, Secret, Service, ServiceAccount, Event,
+	Namespace, PodDisruptionBudget, ServiceMonitor, Lease, CustomResourceDefinition, ClusterRole, ClusterRoleBinding, Role, RoleBinding,
 }
 
 // kindOf returns the Kind of a manifest by its apiVersion and kind.

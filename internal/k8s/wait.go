@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Ready reads the Ready condition of a NodePool or an EC2NodeClass. If it is false, the text has the messages of all
+// Ready reads the Ready condition of a NodePool, an EC2NodeClass or a NodeOverlay. If it is false, the text has the messages of all
 // conditions that are not True. A condition for an earlier generation of the object does not count.
 func Ready(object *unstructured.Unstructured) (bool, string) {
 	return condition(object, "Ready")

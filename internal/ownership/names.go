@@ -199,6 +199,19 @@ const Retiring = "sawhorse.dev/retiring"
 // AnnotationMigrating is on a node that migrate_node_groups empties, see package drain.
 const AnnotationMigrating = "sawhorse.dev/migrating"
 
+// What a NodeClaim has that is replaced because of its age.
+const (
+	// Rotating is its label.
+	Rotating = "sawhorse.dev/rotating"
+	// AnnotationHash is the annotation with the hash of its NodePool, as version/hash: Rotated is in its place.
+	AnnotationHash = "sawhorse.dev/nodepool-hash"
+	// Rotated is no hash of Karpenter's, so that Karpenter finds the NodeClaim to be drifted.
+	Rotated = "sawhorse-rotates"
+	// NodePoolHash and NodePoolHashVersion are Karpenter's annotations that it compares with those of the NodePool.
+	NodePoolHash        = "karpenter.sh/nodepool-hash"
+	NodePoolHashVersion = "karpenter.sh/nodepool-hash-version"
+)
+
 // Annotations on Deployments that Sawhorse changed but did not make. They are removed when the change is undone.
 const (
 	// AnnotationAutoscaler is on the Cluster Autoscaler Deployment. Its value is the rack.

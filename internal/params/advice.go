@@ -12,6 +12,7 @@ import (
 func (r *Result) advice() {
 	r.typesAdvice("node_type", "workload", r.Config.NodeTypes)
 	r.typesAdvice("build_node_type", "build", r.Config.BuildNodeTypes)
+	r.windowAdvice()
 	// own is the number of policies that Sawhorse attaches to the node role, quota IAM's default quota of managed
 	// policies for a role.
 	const own, quota = 4, 10

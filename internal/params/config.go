@@ -47,6 +47,14 @@ type Config struct {
 	ControllerValues map[string]any `json:"controllerValues,omitempty"`
 	// Freeze keeps Karpenter from disrupting nodes of its own accord.
 	Freeze bool `json:"freeze,omitempty"`
+	// BlockSchedule and BlockDuration, or Window, say when Karpenter replaces no node of its own accord (Blocks).
+	BlockSchedule string `json:"blockSchedule,omitempty"`
+	BlockDuration string `json:"blockDuration,omitempty"`
+	Window        string `json:"window,omitempty"`
+	// RotateAfter is the age, a duration as written, at which nodes are replaced within budgets. It may be empty.
+	RotateAfter string `json:"rotateAfter,omitempty"`
+	// Overlays has the entries of karpenter_node_overlays_config, in its order.
+	Overlays []Overlay `json:"overlays,omitempty"`
 	// Additional has the pools in the order of the parameter.
 	Additional []Pool `json:"additional,omitempty"`
 	// Refused has the sorted names of the parameters that have a problem. The Config holds defaults for them, and what

@@ -61,12 +61,13 @@ func (v Value) nearest(value string) string {
 	return strings.Join(all, ",")
 }
 
-// punctuation matches the punctuation of a JSON array of strings, inUnit a number with a unit of size, and ofType the
-// size after an instance family.
+// punctuation matches the punctuation of a JSON array of strings, inUnit a number with a unit of size, ofType the size after
+// an instance family, and shortHour an hour of one digit.
 var (
 	punctuation = regexp.MustCompile(`[\[\]"']`)
 	inUnit      = regexp.MustCompile(`^([1-9][0-9]*) ?(?:Gi?B?|vCPUs?|cpus?)$`)
 	ofType      = regexp.MustCompile(`\.[a-z0-9-]+`)
+	shortHour   = regexp.MustCompile(`(^|[ -])([0-9]:)`)
 )
 
 // respelled returns the values that may be meant by a value in another tool's syntax.
@@ -82,6 +83,10 @@ func (v Value) respelled(value string) []string {
 	case "version":
 		plain := strings.TrimLeft(strings.ToLower(strings.TrimSpace(value)), "v=")
 		return []string{plain, nearestVersion(plain), nearestVersion(plain + ".0"), nearestVersion(plain + ".0.0")}
+	case "schedule":
+		plain := shortHour.ReplaceAllString(spaced.ReplaceAllString(strings.Join(strings.Fields(value), " "), "$1"), "${1}0$2")
+		upper := strings.ToUpper(plain)
+		return []string{plain, strings.ToLower(plain), upper, "MON-SUN " + upper}
 	case "labels", "tags":
 		if !strings.Contains(value, "=") {
 			return []string{strings.ReplaceAll(strings.Trim(strings.ReplaceAll(value, `"`, ""), "{} "), ":", "=")}

@@ -55,6 +55,8 @@ func Parse(in Input) Result {
 	r.overrides(in.Objects)
 	r.additional(in.Objects)
 	r.controller(in.Objects)
+	r.overlays(in.Objects)
+	r.overlayGate()
 	r.turningOff = in.Previous[enabled] == "true" && r.Effective[enabled] == "false" || in.Removing && r.Effective[enabled] != "true"
 	r.rules(in)
 	r.advice()
@@ -209,7 +211,7 @@ func (v Value) instead(value string, good func(string) bool) string {
 	switch v.Type {
 	case "list":
 		spelled = strings.Join(strings.FieldsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || r == ',' }), ",")
-	case "labels", "taints", "tags", "text": // two words are not joined
+	case "labels", "taints", "tags", "text", "schedule": // two words are not joined
 		spelled = spaced.ReplaceAllString(strings.TrimSpace(value), "$1")
 	}
 	tries := []string{spelled}

@@ -21,6 +21,17 @@ type cases struct {
 	Accept map[string]any
 	// Reject maps each invalid text to the expected end of the problem.
 	Reject map[string]string
+	// With are parameters without which no text is valid.
+	With map[string]string
+}
+
+func (c cases) parse(name, value string) Result {
+	texts := maps.Clone(c.With)
+	if texts == nil {
+		texts = map[string]string{}
+	}
+	texts[name] = value
+	return Parse(Input{Rack: "demo", Params: texts})
 }
 
 func values(t *testing.T) map[string]cases {
@@ -52,7 +63,7 @@ func TestEveryParameterHasGoodAndBadValues(t *testing.T) {
 func TestAccept(t *testing.T) {
 	for name, c := range values(t) {
 		for value, want := range c.Accept {
-			r := Parse(Input{Rack: "demo", Params: map[string]string{name: value}})
+			r := c.parse(name, value)
 			if len(r.Problems) > 0 {
 				t.Errorf("%s=%q: %v", name, value, r.Problems)
 			}
@@ -71,7 +82,7 @@ func TestReject(t *testing.T) {
 	for name, c := range values(t) {
 		p, _ := Lookup(name)
 		for value, advice := range c.Reject {
-			problems := Parse(Input{Rack: "demo", Params: map[string]string{name: value}}).Problems
+			problems := c.parse(name, value).Problems
 			if len(problems) != 1 || problems[0].Parameter != name || problems[0].Path != "" {
 				t.Errorf("%s=%q: problems %v, want one", name, value, problems)
 				continue
@@ -87,9 +98,7 @@ func TestReject(t *testing.T) {
 			}
 			// The suggested value must be accepted.
 			if better, ok := strings.CutPrefix(advice, "write "); ok {
-				if again := Parse(Input{
-					Rack: "demo", Params: map[string]string{name: strings.TrimPrefix(better, "for example, ")},
-				}); len(again.Problems) > 0 && name != enabled {
+				if again := c.parse(name, strings.TrimPrefix(better, "for example, ")); len(again.Problems) > 0 && name != enabled {
 					t.Errorf("%s=%q: the advice is refused: %v", name, value, again.Problems)
 				}
 			}

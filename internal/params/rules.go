@@ -70,6 +70,7 @@ func (r *Result) rules(in Input) {
 	r.disks()
 	r.volumes()
 	r.static()
+	r.blocks()
 	for _, group := range r.Config.BuildNodeGroups {
 		if slices.Contains(r.Config.SystemNodeGroups, group) {
 			r.problem(buildNodeGroups, "", "%s and %s both have the node group %s; a group is for one of them; take it out of one",

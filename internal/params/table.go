@@ -26,7 +26,7 @@ type Param struct {
 
 // Value describes the texts that a parameter, or a field of a pool in additional_karpenter_nodepools_config, accepts.
 type Value struct {
-	// Type is bool, integer, list, duration, labels, taints, tags, version, json or text.
+	// Type is bool, integer, list, duration, schedule, labels, taints, tags, version, json or text.
 	Type string `json:"type"`
 	// Pattern matches every valid value. SSM checks it at the write. The parser (for a number that is too large) or a
 	// rule between parameters may still refuse a value that matches.
@@ -320,9 +320,26 @@ var Table = []Param{
 			"field of a pool or the pool's own config sets comes before it. Its consolidation does not reach the build pool and static pools.",
 		set: noted,
 	},
+	{Name: ParamBlockDuration, Section: SectionAll, Absent: "none", Value: blockValue,
+		Description: "How long Karpenter replaces no node from each firing of karpenter_disruption_block_schedule on.",
+		set:         setter(blockDuration, func(c *Config) *string { return &c.BlockDuration })},
+	{
+		Name: ParamBlockSchedule, Section: SectionAll, Absent: "none", Value: scheduleValue,
+		Description: "When a time begins in which Karpenter replaces no node, of any pool, for drift or because it is underused: a budget of " +
+			"0 nodes beside those that the pools have. Empty nodes are removed, and expiry, interruptions and node repair go on. " +
+			"karpenter_disruption_block_duration says how long it is.",
+		set: setter(blockSchedule, func(c *Config) *string { return &c.BlockSchedule }),
+	},
 	{Name: "karpenter_disruption_budget_nodes", Section: SectionWorkload, Default: "10%", Value: budgetValue,
 		Description: "Most workload nodes that Karpenter may disrupt at the same time.",
 		set:         setter(budget, func(c *Config) *string { return &c.Workload.DisruptionBudget })},
+	{
+		Name: ParamWindow, Section: SectionAll, Absent: "at any time", Value: windowValue,
+		Description: "When Karpenter may replace nodes, of any pool, for drift or because they are underused; the rest of the week is blocked, " +
+			"as by karpenter_disruption_block_schedule, beside which it cannot be set. A time that goes past midnight belongs to the day on " +
+			"which it begins.",
+		set: setter(window, func(c *Config) *string { return &c.Window }),
+	},
 	{Name: enabled, Section: SectionEnabling, Default: "false", Value: boolValue,
 		Description: "true runs Karpenter; needs karpenter_auth_mode=true. Only the word false turns it off again.",
 		set:         setter(boolean, func(c *Config) *bool { return &c.Enabled })},
@@ -364,6 +381,15 @@ var Table = []Param{
 	{Name: "karpenter_node_os", Section: SectionWorkload, Default: "al2023", Value: osValue,
 		Description: "The operating system of workload nodes.",
 		set:         setter(text, func(c *Config) *string { return &c.Workload.OS })},
+	{
+		Name: ParamOverlays, Section: SectionAll, Absent: "no overlays",
+		Value: jsonValue(`\[`, "a JSON array of NodeOverlays, each with name, requirements, weight, and capacity, price or priceAdjustment",
+			`[{"name":"prefer-c7g","requirements":[{"key":"karpenter.k8s.aws/instance-family","operator":"In","values":["c7g"]}],`+
+				`"priceAdjustment":"-10%"}]`),
+		Description: "NodeOverlays: what Karpenter assumes of instance types, their price and their extended resources. They switch on its " +
+			"feature gate NodeOverlay.",
+		set: noted,
+	},
 	{Name: "karpenter_node_taints", Section: SectionWorkload, Absent: "none", Value: taintsValue,
 		Description: "Taints of workload nodes: only pods that tolerate them run there.",
 		set:         setter(taints, func(c *Config) *[]Taint { return &c.Workload.Taints })},
@@ -378,6 +404,13 @@ var Table = []Param{
 	{Name: "karpenter_node_volume_type", Section: SectionWorkload, Default: "gp3", Value: volumeTypeValue,
 		Description: "EBS volume type of workload nodes.",
 		set:         setter(text, func(c *Config) *string { return &c.Workload.VolumeType })},
+	{
+		Name: ParamRotateAfter, Section: SectionAll, Absent: "none",
+		Value: Value{Type: "duration", Pattern: `[0-9]+h`, Allowed: "a number of hours above zero and the letter h", Example: "480h"},
+		Description: "Nodes older than this are replaced as drifted ones are: within budgets and windows, the replacement first, unlike those " +
+			"that expire. Every audit looks for them.",
+		set: setter(rotation, func(c *Config) *string { return &c.RotateAfter }),
+	},
 	{
 		Name: ParamVersion, Section: SectionController, Value: versionValue,
 		Absent: "the version that the rack runs, or " + ownership.KarpenterVersion + " when Karpenter is turned on",
@@ -465,6 +498,13 @@ const (
 	ParamBuildRole   = "build_node_minimal_role_enabled"
 	ParamPaused      = "paused"
 	ParamMigrate     = "migrate_node_groups"
+	ParamOverlays    = "karpenter_node_overlays_config"
+	// ParamRotateAfter is the age at which nodes are replaced within budgets.
+	ParamRotateAfter = "karpenter_rotate_after"
+	// ParamWindow says when Karpenter may replace nodes, ParamBlockSchedule and ParamBlockDuration when it may not.
+	ParamWindow        = "karpenter_disruption_window"
+	ParamBlockSchedule = "karpenter_disruption_block_schedule"
+	ParamBlockDuration = "karpenter_disruption_block_duration"
 )
 
 // Names of the other parameters that the rules refer to.

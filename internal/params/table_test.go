@@ -9,7 +9,7 @@ import (
 )
 
 func TestTableIsInOrderAndComplete(t *testing.T) {
-	types := []string{"bool", "integer", "list", "duration", "text", "labels", "taints", "tags", "json", "version"}
+	types := []string{"bool", "integer", "list", "duration", "schedule", "text", "labels", "taints", "tags", "json", "version"}
 	for i, p := range Table {
 		if i > 0 && Table[i-1].Name >= p.Name {
 			t.Errorf("%s stands behind %s", p.Name, Table[i-1].Name)
@@ -103,6 +103,12 @@ func TestPatternAgreesWithParser(t *testing.T) {
 			}
 			message := ""
 			texts := map[string]string{authMode: on} // otherwise karpenter_enabled=true is refused for another reason
+			if p.Section == SectionAll {             // one without the other is refused for another reason
+				texts[ParamBlockSchedule], texts[ParamBlockDuration] = "@yearly", "1m"
+			}
+			if p.Name == ParamWindow {
+				texts = map[string]string{}
+			}
 			texts[p.Name] = value
 			for _, problem := range Parse(Input{Rack: "demo", Params: texts}).Problems {
 				if problem.Parameter == p.Name {

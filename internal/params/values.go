@@ -85,6 +85,16 @@ func expiry(value string) (string, error) {
 	return value, nil
 }
 
+func rotation(value string) (string, error) {
+	switch age, err := time.ParseDuration(value); {
+	case err != nil:
+		return "", errTooLong
+	case age == 0:
+		return "", errors.New("which would replace every node again and again")
+	}
+	return value, nil
+}
+
 func budget(value string) (string, error) {
 	digits, percent := strings.CutSuffix(value, "%")
 	n, err := strconv.ParseInt(digits, 10, 32)

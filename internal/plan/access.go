@@ -32,6 +32,7 @@ var rights = map[string][]Right{
 	"nodepools": {
 		right("karpenter.sh", "nodepools", "get", "list", "create", "patch", "delete"),
 		right("karpenter.k8s.aws", "ec2nodeclasses", "get", "list", "create", "patch", "delete"),
+		right("karpenter.sh", "nodeoverlays", "get", "list", "create", "patch", "delete"),
 		// drain windows, and claims that Karpenter does not terminate in time
 		right("karpenter.sh", "nodeclaims", "list", "patch", "delete"),
 		// the taint of nodes whose pool is removed, and nodes of terminated instances
@@ -75,6 +76,7 @@ var rights = map[string][]Right{
 		right("karpenter.sh", "nodepools", "get", "list"),
 		right("karpenter.sh", "nodeclaims", "list"),
 		right("karpenter.k8s.aws", "ec2nodeclasses", "get", "list"),
+		right("karpenter.sh", "nodeoverlays", "get", "list"),
 		right("apps", "deployments", "get", "list"),
 		right("apps", "daemonsets", "get"),
 		right("", "nodes", "list"),

@@ -11,7 +11,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// Build makes the plan for a rack. objects are the finished manifests of its NodePools and EC2NodeClasses; they come
+// Build makes the plan for a rack. objects are the finished manifests of its EC2NodeClasses, NodeOverlays and NodePools; they come
 // from package nodes, which is separate because Karpenter's types are a large dependency. If there are Problems, the
 // Plan must not be used.
 func Build(config params.Config, facts Facts, objects []Object) Outcome {
@@ -32,7 +32,7 @@ func Build(config params.Config, facts Facts, objects []Object) Outcome {
 		b.controller()
 		b.autoscaler()
 		if config.Enabled {
-			b.plan.NodePools = NodePools{Objects: objects, Frozen: config.Freeze}
+			b.plan.NodePools = nodePools(objects, config)
 			b.proof()
 		}
 		b.plan.Steps = b.steps()

@@ -66,6 +66,8 @@ type charts struct {
 	IsolatedVPC bool `json:"isolatedVPC"`
 	// RoleARN is the annotation of the service account for IRSA. It is empty with Pod Identity.
 	RoleARN string `json:"roleARN"`
+	// Overlays switches on the feature gate that NodeOverlays need.
+	Overlays bool `json:"overlays,omitempty"`
 	// Values are those of karpenter_controller_config.
 	Values map[string]any `json:"values"`
 }
@@ -78,6 +80,7 @@ func (b *builder) controller() {
 		Queue:            b.plan.Queue.Name,
 		ImageRepository:  b.config.ImageRepository,
 		IsolatedVPC:      b.config.IsolatedVPC,
+		Overlays:         len(b.config.Overlays) > 0,
 		Values:           b.config.ControllerValues,
 	}
 	if !b.plan.Infrastructure.PodIdentity {
@@ -154,6 +157,9 @@ func (k karpenter) controllerValues(rack, cluster string, in charts) map[string]
 	settings := map[string]any{"clusterName": cluster, "interruptionQueue": in.Queue}
 	if in.IsolatedVPC {
 		settings["isolatedVPC"] = true
+	}
+	if in.Overlays {
+		settings["featureGates"] = map[string]any{"nodeOverlay": true}
 	}
 	recommended := map[string]any{"controller": map[string]any{
 		"resources": map[string]any{"requests": map[string]any{"cpu": "200m", "memory": "256Mi"}},

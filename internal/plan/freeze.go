@@ -11,18 +11,22 @@ import (
 // nothing else of them, so it comes before all steps that may fail for another reason.
 const FreezeStep = "nodepools/freeze"
 
-// mostBudgets is the most budgets that Karpenter's CRD allows in a NodePool.
-const mostBudgets = 50
+// MostBudgets is the most budgets that Karpenter's CRD allows in a NodePool.
+const MostBudgets = 50
 
-// Manifests returns the Objects as they are applied: with the freeze, if there is one.
+// Manifests returns what is applied, in order of kind and name: the Overlays and the Objects, with the freeze, if there is one.
 func (n NodePools) Manifests() []Object {
-	if !n.Frozen {
+	if !n.Frozen && n.Overlays == nil {
 		return n.Objects
 	}
-	all := make([]Object, 0, len(n.Objects))
+	all := make([]Object, 0, len(n.Objects)+len(n.Overlays))
+	overlays := n.Overlays
 	for _, object := range n.Objects {
 		if object["kind"] == "NodePool" {
-			object = frozen(object)
+			all, overlays = append(all, overlays...), nil
+			if n.Frozen {
+				object = frozen(object)
+			}
 		}
 		all = append(all, object)
 	}
@@ -32,7 +36,7 @@ func (n NodePools) Manifests() []Object {
 // FrozenBudgets returns the budgets of a NodePool with the freeze: one more, of no nodes for all reasons. Karpenter keeps the
 // most restrictive of all budgets, so where no more are allowed it takes the place of the last one.
 func FrozenBudgets(budgets []any) []any {
-	return append(slices.Clone(budgets[:min(len(budgets), mostBudgets-1)]), map[string]any{"nodes": "0"})
+	return append(slices.Clone(budgets[:min(len(budgets), MostBudgets-1)]), map[string]any{"nodes": "0"})
 }
 
 // frozen returns a NodePool with the freeze.

@@ -114,8 +114,24 @@ type Migration struct {
 // name. If there are none, all of Sawhorse's own are removed.
 type NodePools struct {
 	Objects []Object `json:"objects,omitempty"`
+	// Overlays are the finished manifests of the NodeOverlays, sorted by name. They are applied before the NodePools.
+	Overlays []Object `json:"overlays,omitempty"`
+	// RotateAfter is the age at which nodes are replaced within budgets, a duration, or empty.
+	RotateAfter string `json:"rotateAfter,omitempty"`
 	// Frozen lays the freeze over the budgets of every NodePool. The Objects are without it.
 	Frozen bool `json:"frozen,omitempty"`
+}
+
+func nodePools(objects []Object, config params.Config) NodePools {
+	made := NodePools{Frozen: config.Freeze, RotateAfter: config.RotateAfter}
+	for _, object := range objects {
+		if object["kind"] == "NodeOverlay" {
+			made.Overlays = append(made.Overlays, object)
+		} else {
+			made.Objects = append(made.Objects, object)
+		}
+	}
+	return made
 }
 
 // Names returns the sorted names of the pools. A pool's NodePool and EC2NodeClass have the same name.

@@ -26,7 +26,13 @@ func optional[T any](name string, list []T) map[string]any {
 
 func replacedSection(p *Plan) any { return optional("replaced", p.Nodegroups.Replaced) }
 
-func nodePoolsSection(p *Plan) any { return optional("objects", p.NodePools.Manifests()) }
+func nodePoolsSection(p *Plan) any {
+	section := optional("objects", p.NodePools.Manifests())
+	if after := p.NodePools.RotateAfter; after != "" {
+		section["rotateAfter"] = after
+	}
+	return section
+}
 
 func freezeSection(p *Plan) any {
 	return struct {

@@ -21,10 +21,12 @@ type Pool struct {
 	// Retiring is how many of the Nodes Karpenter is to end because no parameter names the pool any more: all of them. They do
 	// not count as outdated.
 	Retiring int `json:"retiring,omitempty"`
-	// Held says in Karpenter's words why the oldest outdated or retiring node is still there, if Karpenter has said so.
+	// Rotating is how many of the Nodes Karpenter is to replace because of their age alone. They do not count as outdated.
+	Rotating int `json:"rotating,omitempty"`
+	// Held says in Karpenter's words why the oldest outdated, retiring or rotating node is still there, if Karpenter has said so.
 	Held string `json:"held,omitempty"`
 	// Since is the time (RFC 3339) since which the pool is not Ready, or has outdated or retiring nodes or ones that do not
-	// register.
+	// register; not that of rotating ones.
 	Since string `json:"since,omitempty"`
 	// Unregistered is how many of the Nodes were launched and do not register.
 	Unregistered int `json:"unregistered,omitempty"`
@@ -33,7 +35,7 @@ type Pool struct {
 }
 
 // quiet reports whether there is nothing to tell of a pool but the number of its nodes.
-func (p Pool) quiet() bool { return p.Ready && p.Outdated+p.Retiring == 0 && p.Reason == "" }
+func (p Pool) quiet() bool { return p.Ready && p.Outdated+p.Retiring+p.Rotating == 0 && p.Reason == "" }
 
 // Pools are the pools of a rack.
 type Pools []Pool
@@ -67,7 +69,7 @@ func (p Pools) Outdated() (n int) {
 }
 
 // inOrder returns the pools with something to tell first: the degraded ones, then those that are not Ready, then those
-// with outdated or retiring nodes.
+// with outdated, retiring or rotating nodes.
 func (p Pools) inOrder() Pools {
 	rank := func(one Pool) int {
 		switch {
@@ -75,7 +77,7 @@ func (p Pools) inOrder() Pools {
 			return 0
 		case !one.Ready:
 			return 1
-		case one.Outdated+one.Retiring > 0:
+		case one.Outdated+one.Retiring+one.Rotating > 0:
 			return 2
 		}
 		return 3

@@ -108,9 +108,13 @@ func Validate(in Input) Result {
 	if in.Compare && len(parsed.Problems) == 0 {
 		d.Plan.Effects = append(d.Plan.Effects, plan.Emptied(in.InForce, d.Plan, in.Facts)...)
 	}
+	observed := plan.Facts{}
 	if d.others && len(parsed.Problems) == 0 {
+		observed = in.Facts
 		parsed.Advise(d.compiled.Exceeded(in.Facts.Pools)...)
 	}
+	parsed.Advise(d.compiled.Blocked(observed.NodeClaims)...)
+	parsed.Advise(d.compiled.Rotation(observed.Pools)...)
 	parsed.Advise(d.compiled.Advice()...)
 	if len(parsed.Problems) == 0 {
 		parsed.Advise(d.compiled.Unused()...)

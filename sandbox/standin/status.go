@@ -26,6 +26,7 @@ var statuses = map[string]func(*unstructured.Unstructured) map[string]any{
 	},
 	"NodePool":     ready,
 	"EC2NodeClass": ready,
+	"NodeOverlay":  ready,
 }
 
 func ready(object *unstructured.Unstructured) map[string]any {

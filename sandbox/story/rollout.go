@@ -13,13 +13,16 @@ func lookAtNodes(s *Script) {
 	s.Output("aws lambda invoke --function-name Sawhorse-rollout:live --payload '{}' /dev/stdout --query StatusCode")
 }
 
-// pool returns what the status has of a pool: nodes, ready, outdated, and retiring ones if there are any.
+// pool returns what the status has of a pool: nodes, ready, outdated, and retiring and rotating ones if there are any.
 func (s Status) pool(name string) string {
 	for _, p := range s.Pools {
 		if p.Pool == name {
 			text := fmt.Sprintf("%d nodes, ready %t, %d outdated", p.Nodes, p.Ready, p.Outdated)
 			if p.Retiring > 0 {
 				text += fmt.Sprintf(", %d retiring", p.Retiring)
+			}
+			if p.Rotating > 0 {
+				text += fmt.Sprintf(", %d rotating", p.Rotating)
 			}
 			return text
 		}

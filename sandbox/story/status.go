@@ -26,10 +26,10 @@ type Status struct {
 		Problems []struct{ Parameter, Message string }
 	}
 	Pools []struct {
-		Pool                      string
-		Nodes, Outdated, Retiring int
-		Ready                     bool
-		Held                      string
+		Pool                                string
+		Nodes, Outdated, Retiring, Rotating int
+		Ready                               bool
+		Held                                string
 	}
 	Rollout struct{ Ended string }
 	// text is the parameter's value, version its version in Parameter Store.

@@ -23,11 +23,15 @@ const (
 // its budgets allow nothing, the NodePool.
 var blocks = map[string]bool{"DisruptionBlocked": true, "FailedDraining": true}
 
-// hold adds why the oldest outdated or retiring node of each pool is still there. It is what Karpenter says in its events, which are
-// in the namespace default, because they are about objects without one. Events that cannot be read are not an error.
+// hold adds why the oldest outdated or retiring node of each pool is still there, or the oldest rotating one. It is what Karpenter says
+// in its events, which are in the namespace default, because they are about objects without one. Events that cannot be read are not an
+// error.
 func (v *view) hold(ctx context.Context, client *k8s.Client) {
 	about := map[string]*pool{}
 	for name, p := range v.pools {
+		if p.oldest.claim == "" {
+			p.oldest = p.aged
+		}
 		if p.oldest.claim != "" {
 			about["NodePool/"+name], about["NodeClaim/"+p.oldest.claim], about["Node/"+p.oldest.node] = p, p, p
 		}
@@ -67,12 +71,12 @@ type oldest struct {
 	created     time.Time
 }
 
-// candidate notes the oldest outdated or retiring node of a pool.
-func (p *pool) candidate(claim *unstructured.Unstructured) {
+// candidate notes a NodeClaim, unless an older one has been noted.
+func (o *oldest) candidate(claim *unstructured.Unstructured) {
 	name, created := claim.GetName(), claim.GetCreationTimestamp().Time
-	if old := p.oldest; old.claim != "" && (old.created.Before(created) || old.created.Equal(created) && old.claim < name) {
+	if old := *o; old.claim != "" && (old.created.Before(created) || old.created.Equal(created) && old.claim < name) {
 		return
 	}
 	node, _, _ := unstructured.NestedString(claim.Object, "status", "nodeName")
-	p.oldest = oldest{name, node, created}
+	*o = oldest{name, node, created}
 }

@@ -69,8 +69,8 @@ type pool struct {
 	object, class *unstructured.Unstructured
 	// removed means that the plan does not have the pool any more: it is retiring, or being deleted.
 	removed bool
-	// oldest is the oldest outdated or retiring node.
-	oldest oldest
+	// oldest is the oldest outdated or retiring node, aged the oldest rotating one.
+	oldest, aged oldest
 	// since is the earliest time at which something began that is to be reported.
 	since time.Time
 	// stuck describes a node that does not register.
@@ -113,9 +113,13 @@ func (v *view) count(claim *unstructured.Unstructured) {
 		v.pools[name] = p
 	}
 	p.Nodes++
-	drifted, drifts, _ := k8s.Condition(claim, "Drifted")
-	if p.removed || drifted == "True" || p.outdates(claim) {
-		if p.candidate(claim); p.removed {
+	drifted, drifts, why := k8s.Condition(claim, "Drifted")
+	switch {
+	case p.rotates(claim, drifted, why):
+		p.aged.candidate(claim)
+		p.Rotating++
+	case p.removed || drifted == "True" || p.outdates(claim):
+		if p.oldest.candidate(claim); p.removed {
 			p.Retiring++
 		} else {
 			p.Outdated++
@@ -162,7 +166,7 @@ func (p *pool) begins(since time.Time) {
 // Karpenter's annotations with the hash of what a NodePool and an EC2NodeClass say about nodes, and with the version of
 // its hash function. Hashes of different versions cannot be compared; Karpenter writes them anew after its own upgrade.
 var hashes = []struct{ hash, version string }{
-	{"karpenter.sh/nodepool-hash", "karpenter.sh/nodepool-hash-version"},
+	{ownership.NodePoolHash, ownership.NodePoolHashVersion},
 	{"karpenter.k8s.aws/ec2nodeclass-hash", "karpenter.k8s.aws/ec2nodeclass-hash-version"},
 }
 
@@ -179,6 +183,19 @@ func (p *pool) outdates(claim *unstructured.Unstructured) bool {
 		}
 	}
 	return false
+}
+
+// rotates reports whether Karpenter is to replace a node because of its age alone: it would not be drifted with its own hash.
+func (p *pool) rotates(claim *unstructured.Unstructured, drifted, why string) bool {
+	if _, marked := claim.GetLabels()[ownership.Rotating]; !marked || p.removed ||
+		drifted == "True" && !strings.Contains(why, "NodePoolDrifted") {
+		return false
+	}
+	own := claim.DeepCopy()
+	version, hash, _ := strings.Cut(claim.GetAnnotations()[ownership.AnnotationHash], "/")
+	k8s.SetAnnotation(own, ownership.NodePoolHashVersion, version)
+	k8s.SetAnnotation(own, ownership.NodePoolHash, hash)
+	return !p.outdates(own)
 }
 
 // emptied takes out the retiring pools without nodes, and returns those that were reported before and that nobody deletes yet.

@@ -36,7 +36,7 @@ func differs(was, next store.Rollout, now time.Time) bool {
 	for i, pool := range next.Pools {
 		before := was.Pools[i]
 		counted = counted || pool.Nodes != before.Nodes
-		if pool.Outdated+pool.Retiring == 0 {
+		if pool.Outdated+pool.Retiring+pool.Rotating == 0 {
 			pool.Nodes = before.Nodes
 		}
 		if pool.Reason != "" && before.Reason != "" && pool.Ready == before.Ready {

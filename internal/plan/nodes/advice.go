@@ -49,7 +49,7 @@ func (c Compiled) Surprises() []params.Problem {
 			a.disks(d)
 		}
 	}
-	return a
+	return append(a, c.conflicts()...)
 }
 
 // Exceeded returns warnings about limits that are lower than what the pools run now.

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -17,9 +18,10 @@ import (
 // Check returns what the API server or Karpenter would refuse of the manifests and of the controller's values, under the
 // parameters that cause it. The manifests are checked side by side: nine tenths of a validation's time are spent here.
 func (c Compiled) Check() []params.Problem {
-	found := make([]findings, len(c.drafts))
+	drafts := c.all()
+	found := make([]findings, len(drafts))
 	var checks sync.WaitGroup
-	for i, d := range c.drafts {
+	for i, d := range drafts {
 		checks.Go(func() { found[i] = slices.Concat(c.absent(d), d.tooOld(), d.check()) })
 	}
 	checks.Wait()
@@ -51,7 +53,7 @@ func (d *draft) check() (problems findings) {
 	// Each path is reported once, by the first check that refuses it. Checks that know what to write instead come first,
 	// then the schema, the CEL rules, and Karpenter. Rules that failed to evaluate a value of the wrong type come last,
 	// because they know only the section.
-	problems = slices.Concat(problems, d.amis(), d.volumes(), d.boot(), d.kubelet(), d.values())
+	problems = slices.Concat(problems, d.early, d.extended(), d.amis(), d.volumes(), d.boot(), d.kubelet(), d.values())
 	add := func(found findings, same func(a, b params.Problem) bool) {
 		for _, p := range found {
 			if !slices.ContainsFunc(problems, func(known params.Problem) bool { return same(known, p) }) {
@@ -64,6 +66,9 @@ func (d *draft) check() (problems findings) {
 	}
 	var byRules, stumbled findings
 	for _, e := range broken {
+		if d.kind == kindOverlay && e.Detail == "invalid resource restricted" {
+			continue // extended tells which
+		}
 		if _, rule, found := strings.Cut(e.Detail, " evaluating rule: "); found {
 			e.Detail, e.BadValue = rule, nil
 			stumbled = append(stumbled, d.refused(e)...)
@@ -83,7 +88,7 @@ func (d *draft) check() (problems findings) {
 		add(d.unreadable(err), overlap)
 		agreed = err == nil
 	}
-	add(d.typed(agreed), overlap)
+	add(slices.Concat(d.typed(agreed), d.overlay()), overlap)
 	add(d.contradictions(), func(a, b params.Problem) bool { return a.Path != "" && overlap(a, b) })
 	add(stumbled, overlap)
 	return problems
@@ -170,7 +175,7 @@ func value(e *field.Error) string {
 	default:
 		return ""
 	}
-	if strings.HasSuffix(e.Detail, " items") || strings.Contains(e.Detail, "must be of type") {
+	if e.Type == field.ErrorTypeRequired || strings.HasSuffix(e.Detail, " items") || strings.Contains(e.Detail, "must be of type") {
 		return ""
 	}
 	if encoded, err := json.Marshal(e.BadValue); err == nil && len(encoded) <= 80 {
@@ -183,7 +188,8 @@ func value(e *field.Error) string {
 var examples = map[string]string{
 	"expireAfter": "720h or Never", "terminationGracePeriod": "48h", "consolidateAfter": "30s or Never", "nodes": `"10%" or "3"`,
 	"schedule": `"0 9 * * mon-fri"`, "duration": "8h", "cpu": `"200"`, "memory": `"800Gi"`, "volumeSize": "100Gi",
-	"weight": "an integer from 1 to 100",
+	"weight": "an integer from 1 to 100", kindOverlay + " weight": "an integer from 1 to 10000", "price": `"0.25"`,
+	"priceAdjustment": `"-10%" or "+0.02"`,
 }
 
 var quoted = regexp.MustCompile(`"([^"]+)"`)
@@ -205,6 +211,7 @@ var remedies = []struct{ message, instead string }{
 	{"requirements with 'minValues'", "write a smaller minValues, or more values"},
 	{"evictionSoft OwnerKey", "write evictionSoftGracePeriod for the same signals too"},
 	{"evictionSoftGracePeriod OwnerKey", "write evictionSoft for the same signals too"},
+	{"cannot set both 'price' and 'priceAdjustment'", "keep one of them"},
 	{`must be of type string: "object"`, "write one text"},
 	{"must be of type string", "write it in quotes"},
 	{`must be of type integer: "string"`, "write a whole number without quotes"},
@@ -219,8 +226,10 @@ func (d *draft) instead(path []string, e *field.Error) string {
 			return fmt.Sprintf("%s has it: write karpenter_version %s, or another value", version, version)
 		}
 	}
-	if len(path) > 0 && examples[path[len(path)-1]] != "" {
-		return "write, for example, " + examples[path[len(path)-1]]
+	if len(path) > 0 {
+		if example := cmp.Or(examples[d.kind+" "+path[len(path)-1]], examples[path[len(path)-1]]); example != "" {
+			return "write, for example, " + example
+		}
 	}
 	for _, r := range remedies {
 		if strings.Contains(e.Detail, r.message) {

@@ -32,12 +32,13 @@ type crd struct {
 }
 
 // crdOf maps each kind to the name of its CRD.
-var crdOf = map[string]string{"NodePool": "nodepools.karpenter.sh", "EC2NodeClass": "ec2nodeclasses.karpenter.k8s.aws"}
+var crdOf = map[string]string{"NodePool": "nodepools.karpenter.sh", "EC2NodeClass": "ec2nodeclasses.karpenter.k8s.aws",
+	kindOverlay: "nodeoverlays.karpenter.sh"}
 
 // readSchema reads the schema of a kind in a version of Karpenter.
 func readSchema(release catalogue.Release, kind string) crd {
 	definition := decodeCRD(release, kind)
-	at := slices.IndexFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == "v1" })
+	at := slices.IndexFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
 	var internal apiextensions.JSONSchemaProps
 	read := definition.Spec.Versions[at].Schema.OpenAPIV3Schema
 	if text := release.Kubelet(); text != nil && kind == "EC2NodeClass" {

@@ -44,6 +44,8 @@ type draft struct {
 	guessed   bool
 	// expressions means that Karpenter evaluates expressions in the field kubelet.
 	expressions bool
+	// early are problems that were found while the manifest was made.
+	early findings
 }
 
 // place returns the key in origins of a path below spec.
@@ -106,7 +108,7 @@ func (d *draft) origin(path []string) (from origin, known bool) {
 		if !ok {
 			continue
 		}
-		if from.config {
+		if from.config || d.kind == kindOverlay {
 			from.path = extend(from.path, path[n:])
 		}
 		return from, true

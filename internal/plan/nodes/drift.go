@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	ec2 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/karpenter/pkg/scheduling"
 
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -138,10 +140,11 @@ func (c change) found(claim *karpenter.NodeClaim) string {
 		securityGroupDrift:  slices.Contains(c.moved, securityGroupDrift),
 		reservationDrift:    !reflect.DeepEqual(was.CapacityReservationSelectorTerms, is.CapacityReservationSelectorTerms),
 	}
-	if reason := claim.StatusConditions().Get(karpenter.ConditionTypeDrifted).Reason; !touched[reason] {
-		return reason
+	reason := claim.StatusConditions().Get(karpenter.ConditionTypeDrifted).Reason
+	if _, rotates := claim.Labels[ownership.Rotating]; touched[reason] || rotates && reason == nodePoolDrifted {
+		return "" // because of its age
 	}
-	return ""
+	return reason
 }
 
 // requirements checks whether a NodeClaim's labels meet the pool's requirements, like Karpenter's
@@ -253,6 +256,9 @@ func claimsByPool(objects []plan.Object) map[string][]karpenter.NodeClaim {
 		if json.Unmarshal(canonical.JSON(object), &claim) != nil || claim.DeletionTimestamp != nil ||
 			!claim.StatusConditions().Get(karpenter.ConditionTypeLaunched).IsTrue() {
 			continue
+		}
+		if _, own, rotates := strings.Cut(claim.Annotations[ownership.AnnotationHash], "/"); rotates {
+			claim.Annotations[karpenter.NodePoolHashAnnotationKey] = own
 		}
 		pool := claim.Labels[karpenter.NodePoolLabelKey]
 		all[pool] = append(all[pool], claim)

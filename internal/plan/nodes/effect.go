@@ -87,6 +87,9 @@ type manifests struct {
 func byPool(objects []plan.Object) map[string]manifests {
 	all := map[string]manifests{}
 	for _, object := range objects {
+		if object["kind"] == kindOverlay {
+			continue
+		}
 		name, _ := inner(object, "metadata")["name"].(string)
 		m := all[name]
 		m.text += string(canonical.JSON(object))

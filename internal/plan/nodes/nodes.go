@@ -18,7 +18,9 @@ import (
 // build pool's manifests are applied only if there are build nodes.
 type Compiled struct {
 	drafts []*draft
-	config params.Config
+	// overlays are the manifests of the NodeOverlays, sorted by name.
+	overlays []*draft
+	config   params.Config
 	// api is the API of the Karpenter that the manifests are for.
 	api *api
 	// version is the cluster's version of Kubernetes, and zones are those of its subnets; empty if unknown.
@@ -46,7 +48,15 @@ func Compile(config params.Config, facts plan.Facts) Compiled {
 	slices.SortStableFunc(c.drafts, func(a, b *draft) int {
 		return cmp.Or(strings.Compare(a.kind, b.kind), strings.Compare(a.name, b.name))
 	})
+	c.overlays = c.api.overlays(config)
 	return c
+}
+
+// all returns the manifests in order of kind and name.
+func (c Compiled) all() []*draft {
+	return slices.SortedStableFunc(slices.Values(slices.Concat(c.drafts, c.overlays)), func(a, b *draft) int {
+		return strings.Compare(a.kind, b.kind)
+	})
 }
 
 // Objects returns the manifests to apply, or none if Karpenter is off.
@@ -55,7 +65,7 @@ func (c Compiled) Objects() []plan.Object {
 		return nil
 	}
 	var objects []plan.Object
-	for _, d := range c.drafts {
+	for _, d := range c.all() {
 		if !d.idle {
 			objects = append(objects, d.object)
 		}
@@ -66,7 +76,7 @@ func (c Compiled) Objects() []plan.Object {
 // Fingerprint returns a hash that identifies a set of manifests and the version of Karpenter that they are for.
 func (c Compiled) Fingerprint() string {
 	all := make([]plan.Object, 0, len(c.drafts))
-	for _, d := range c.drafts {
+	for _, d := range c.all() {
 		all = append(all, d.object)
 	}
 	also := plan.Object{"applied": len(c.Objects()), "karpenter": c.api.Version, "values": c.config.ControllerValues}

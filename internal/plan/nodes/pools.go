@@ -181,6 +181,7 @@ func (p pool) nodePool(config params.Config) *draft {
 		p.settings(d, func(from origin) bool { return !from.builtin })
 	}
 	p.own.nodePool(d)
+	d.block(config)
 	p.keepTaint(d)
 	if from, known := d.origin([]string{"spec", "template", "spec", "requirements"}); known && from.config {
 		d.guessed, d.replaced = false, before

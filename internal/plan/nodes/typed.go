@@ -20,6 +20,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
+	overlays "sigs.k8s.io/karpenter/pkg/apis/v1alpha1"
 
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
 )
@@ -63,8 +64,11 @@ func (d *draft) typed(agreed bool) (found findings) {
 // read decodes the manifest into Karpenter's Go type. For a NodePool, it then runs Karpenter's own check of the template.
 func (d *draft) read() error {
 	text := canonical.JSON(d.readable())
-	if d.kind == "EC2NodeClass" {
+	switch d.kind {
+	case "EC2NodeClass":
 		return utiljson.Unmarshal(text, &ec2.EC2NodeClass{})
+	case kindOverlay:
+		return utiljson.Unmarshal(text, &overlays.NodeOverlay{})
 	}
 	var pool karpenter.NodePool
 	if err := utiljson.Unmarshal(text, &pool); err != nil {
@@ -180,7 +184,7 @@ var farExponent = regexp.MustCompile(`[eE][+-]?[0-9]{4,}`)
 func (d *draft) quantities() (found findings) {
 	for _, path := range [][]string{
 		{"limits"}, {"kubelet", "systemReserved"}, {"kubelet", "kubeReserved"}, {"kubelet", "evictionHard"}, {"kubelet", "evictionSoft"},
-		{"kubelet", "evictionMinimumReclaim"},
+		{"kubelet", "evictionMinimumReclaim"}, {"capacity"},
 	} {
 		quantities, list := inner(d.spec(), path...), path[len(path)-1]
 		for _, name := range slices.Sorted(maps.Keys(quantities)) {

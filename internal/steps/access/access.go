@@ -172,7 +172,7 @@ func (a *Step) conflicts(ctx context.Context, p *plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	contested, err := client.Contested(ctx, p.Rack, p.NodePools.Objects)
+	contested, err := client.Contested(ctx, p.Rack, p.NodePools.Manifests())
 	if err != nil {
 		return err
 	}

@@ -82,13 +82,16 @@ func (r *run) apply(ctx context.Context) error {
 	if err := r.takeBack(ctx); err != nil {
 		return err
 	}
-	contested, err := r.client.Contested(ctx, r.plan.Rack, r.plan.NodePools.Objects)
+	contested, err := r.client.Contested(ctx, r.plan.Rack, r.plan.NodePools.Manifests())
 	if err != nil {
 		return err
 	}
 	if len(contested) > 0 {
 		return outcome.Reject("karpenter_enabled", "The cluster has objects of these names that rack %s did not make: %s. "+
 			"Delete or rename them, or leave karpenter_enabled at false.", r.plan.Rack, strings.Join(contested, ", "))
+	}
+	if err := r.pruneOverlays(ctx); err != nil {
+		return err
 	}
 	var waiting []string
 	for _, object := range r.plan.NodePools.Manifests() {
@@ -108,6 +111,9 @@ func (r *run) apply(ctx context.Context) error {
 	}
 	if len(waiting) > 0 {
 		return outcome.Wait(poll, "%s", strings.Join(waiting, "; "))
+	}
+	if err := r.rotate(ctx); err != nil {
+		return err
 	}
 	return r.retire(ctx)
 }

@@ -200,6 +200,9 @@ func (r *run) finish(ctx context.Context) error {
 	if err := r.displaced(ctx); err != nil {
 		return err
 	}
+	if err := r.pruneOverlays(ctx); err != nil {
+		return err
+	}
 	return r.conclude(ctx)
 }
 

@@ -42,7 +42,25 @@ func (r *run) retire(ctx context.Context) error {
 			return err
 		}
 	}
-	deleted, err := r.client.Prune(ctx, k8s.EC2NodeClass, r.plan.Rack, kept)
+	return r.prune(ctx, k8s.EC2NodeClass, kept)
+}
+
+// pruneOverlays deletes the NodeOverlays that the plan does not have. A plan of an earlier release gives no right to list them.
+func (r *run) pruneOverlays(ctx context.Context) error {
+	mayList := func(right plan.Right) bool { return right.Resource == "nodeoverlays" }
+	if !slices.ContainsFunc(r.plan.Access.Rights["nodepools"], mayList) {
+		return nil
+	}
+	var kept []string
+	for _, object := range r.plan.NodePools.Overlays {
+		name, _, _ := unstructured.NestedString(object, "metadata", "name")
+		kept = append(kept, name)
+	}
+	return r.prune(ctx, k8s.NodeOverlay, kept)
+}
+
+func (r *run) prune(ctx context.Context, kind k8s.Kind, kept []string) error {
+	deleted, err := r.client.Prune(ctx, kind, r.plan.Rack, kept)
 	for _, subject := range deleted {
 		r.progress.Changed("deleted", "%s", subject)
 	}

@@ -56,6 +56,9 @@ func TestSetAndUnset(t *testing.T) {
 // The status tells how far the nodes have followed a change and which pools are not Ready, and an event tells of the end.
 func TestRollout(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Rollout) }
 
+// Karpenter replaces nodes in windows only, nodes rotate, and NodeOverlays come and go.
+func TestWindows(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Windows) }
+
 // Tests unschedulable pods, a build, a spot interruption, and a node that is no longer needed.
 func TestPods(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Pods) }
 

@@ -1,0 +1,78 @@
+package story
+
+import (
+	"fmt"
+	"time"
+)
+
+// Windows blocks Karpenter in a window of now, and lets it replace a node in one that is open now. Then a node rotates, as one does
+// whose age is over, and NodeOverlays come and go.
+func Windows(s *Script) {
+	const (
+		overlay = `[{"name":"prefer-large","requirements":[{"key":"karpenter.k8s.aws/instance-size","operator":"In","values":["large"]}],` +
+			`"priceAdjustment":"-5%"},{"name":"fuse","requirements":[],"capacity":{"example.com/fuse":"2"}}]`
+		gate = "kubectl -n kube-system get deployment karpenter -o jsonpath='{.spec.template.spec.containers[0].env}' | " +
+			"grep -o 'NodeOverlay=[a-z]*'"
+		ready   = `kubectl get nodeoverlays -o jsonpath='{range .items[*]}{.metadata.name} {.status.conditions[?(@.type=="Ready")].status};{end}'`
+		budgets = "kubectl get nodepools -o jsonpath='{range .items[*]}{.metadata.name} {.spec.disruption.budgets[*].nodes};{end}'"
+	)
+	const hash, version, own, rotating = "karpenter.sh/nodepool-hash", "karpenter.sh/nodepool-hash-version", "sawhorse.dev/nodepool-hash",
+		"sawhorse.dev/rotating"
+	began := time.Now().UTC()
+	s.Chapter("In a blocked time a drifted node stays", func() {
+		s.Reconciled(s.Change(map[string]string{
+			"karpenter_disruption_block_schedule": fmt.Sprintf("%d %d * * *", began.Minute(), began.Hour()),
+			"karpenter_disruption_block_duration": "23h", "karpenter_consolidate_after": "1h",
+		}))
+		s.Check("disruption budgets", budgets, "build 10% 0;workload 10% 0;")
+		s.Says("Karpenter's expiry reads no budgets: nodes of build or workload expire in the blocked times too")
+		single.start(s)
+		node := s.Output(single.node())
+		s.Reconciled(s.Put("karpenter_node_labels", "team=web"))
+		s.Await("Karpenter finds the node drifted", func() string { return drifted(s) }, "true", time.Minute)
+		s.wait(30 * time.Second)
+		s.Check("the pod's node", single.node(), node)
+		lookAtNodes(s)
+		s.Equal("pool workload", s.Status().pool("workload"), "1 nodes, ready true, 1 outdated")
+	})
+
+	s.Chapter("In a window that is open it is replaced", func() {
+		open := fmt.Sprintf("MON-SUN %s-%s", began.Add(-time.Hour).Format("15:04"), began.Add(2*time.Hour).Format("15:04"))
+		s.Reconciled(s.Change(map[string]string{"karpenter_disruption_window": open},
+			"karpenter_disruption_block_schedule", "karpenter_disruption_block_duration"))
+		s.Await("drifted nodes", func() string { return drifted(s) }, "false", 3*time.Minute)
+	})
+
+	s.Chapter("A node that rotates is drifted to Karpenter, and not outdated; then it is again as it was", func() {
+		s.Reconciled(s.Change(map[string]string{"karpenter_disruption_budget_nodes": "0"}, "karpenter_disruption_window"))
+		is := nodeClaims(s, "-l karpenter.sh/nodepool=workload").Items[0].Metadata
+		s.Say("The youngest age at which nodes rotate is an hour, so the script does what the step then does.")
+		s.Type(fmt.Sprintf("kubectl label nodeclaim %s %s=true", is.Name, rotating))
+		s.Type(fmt.Sprintf("kubectl annotate --overwrite nodeclaim %s %s=sawhorse-rotates %s=%s/%s", is.Name, hash, own,
+			is.Annotations[version], is.Annotations[hash]))
+		s.Await("Karpenter finds the node drifted", func() string { return drifted(s) }, "true", time.Minute)
+		lookAtNodes(s)
+		s.Equal("pool workload", s.Status().pool("workload"), "1 nodes, ready true, 0 outdated, 1 rotating")
+		s.Reconciled(s.Request("full"))
+		now := nodeClaims(s, "-l karpenter.sh/nodepool=workload").Items[0].Metadata
+		s.Equal("its hash", now.Annotations[hash], is.Annotations[hash])
+		s.Equal("its label", now.Labels[rotating], "")
+		s.Await("drifted nodes", func() string { return drifted(s) }, "false", time.Minute)
+	})
+
+	s.Chapter("NodeOverlays, with their feature gate", func() {
+		s.Reconciled(s.Put("karpenter_node_overlays_config", overlay))
+		s.Check("feature gate", gate, "NodeOverlay=true")
+		s.Check("NodeOverlays", ready, "fuse True;prefer-large True;")
+		s.Unset("karpenter_node_overlays_config")
+		s.Reconciled()
+		s.Check("feature gate", gate, "NodeOverlay=false")
+		s.Check("NodeOverlays", ready, "")
+	})
+
+	s.Chapter("Back to the defaults", func() {
+		single.end(s)
+		s.Reconciled(s.Change(nil, "karpenter_disruption_budget_nodes", "karpenter_consolidate_after", "karpenter_node_labels"))
+		s.Until("nodes of NodePools", nodes, "", 3*time.Minute)
+	})
+}
