@@ -41,6 +41,7 @@ func (b *builder) migration(certain bool) {
 		return
 	}
 	m.Others = slices.DeleteFunc(slices.Clone(b.plan.Nodegroups.System), func(name string) bool { return slices.Contains(m.Groups, name) })
+	m.Blocks, _ = b.config.Blocks()
 	b.plan.Nodegroups.Migration = m
 }
 

@@ -4,6 +4,7 @@ package plan
 
 import (
 	"slices"
+	"time"
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -108,6 +109,13 @@ type Migration struct {
 	Others []string `json:"others,omitempty"`
 	// Keep is how many system nodes stay at least: one for each pod of Karpenter's controller.
 	Keep int `json:"keep,omitempty"`
+	// Blocks are the times in which no node is replaced, and none is emptied.
+	Blocks []params.Block `json:"blocks,omitempty"`
+}
+
+// BlockedAt reports whether no node is emptied at a time.
+func (m Migration) BlockedAt(at time.Time) bool {
+	return slices.ContainsFunc(m.Blocks, func(b params.Block) bool { return b.Covers(at) })
 }
 
 // NodePools has the finished manifests of the EC2NodeClasses and the NodePools, in this order, each kind sorted by

@@ -27,6 +27,9 @@ func (r *Rollout) migrating(ctx context.Context, client *k8s.Client, was store.R
 		return nil, "", err
 	}
 	brakes := strings.Join(records.Brakes(), ", ")
+	if was.Migration.BlockedAt(r.Now()) {
+		brakes = cmp.Or(brakes, "a time in which no node is replaced (karpenter_disruption_window or karpenter_disruption_block_schedule)")
+	}
 	now = &store.Migrating{Groups: view.Groups, Nodes: view.Nodes, Held: outcome.ShortenTo(mostHeld, cmp.Or(brakes, view.Held))}
 	switch before := was.Migrating; {
 	case now.Held == "":

@@ -35,7 +35,7 @@ func (n *run) migrate(ctx context.Context) error {
 		if n.plan.Goal != plan.GoalKarpenter {
 			return n.unmigrate(ctx)
 		}
-		if view.Node == nil || n.plan.NodePools.Frozen {
+		if view.Node == nil || n.plan.NodePools.Frozen || n.plan.Nodegroups.Migration.BlockedAt(n.Now()) {
 			return nil
 		}
 		n.progress.Unfinished = true

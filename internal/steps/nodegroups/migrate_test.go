@@ -12,6 +12,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/drain"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
@@ -281,7 +282,10 @@ func TestStops(t *testing.T) {
 		stop func(s moving)
 		want string
 	}{
-		"unset":  {func(s moving) { s.plan.Nodegroups.Migration = plan.Migration{} }, "apps-1 apps-2- system-1 system-2"},
+		"unset": {func(s moving) { s.plan.Nodegroups.Migration = plan.Migration{} }, "apps-1 apps-2- system-1 system-2"},
+		"blocked": {func(s moving) {
+			s.plan.Nodegroups.Migration.Blocks = []params.Block{{Schedule: "* * * * *", Duration: "1h"}}
+		}, "apps-1-* apps-2- system-1 system-2"},
 		"frozen": {func(s moving) { s.plan.NodePools.Frozen = true }, "apps-1-* apps-2- system-1 system-2"},
 	} {
 		t.Run(what, func(t *testing.T) {
