@@ -189,7 +189,7 @@ func (s *sawhorse) auditPermissions() []awsiam.PolicyStatement {
 		allow([]string{"eks:ListPodIdentityAssociations"}, clusters()),
 		allow([]string{"eks:DescribePodIdentityAssociation"}, associations()),
 		allow([]string{"ec2:DescribeTags", "ec2:DescribeInstances"}, anything),
-		allow([]string{"autoscaling:DescribeAutoScalingGroups"}, anything),
+		allow([]string{"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeAutoScalingInstances"}, anything),
 	)
 }
 
@@ -304,9 +304,15 @@ func networkPermissions() []awsiam.PolicyStatement {
 	}
 }
 
+// nodegroupsPermissions returns the statements for labels and sizes of node groups, and for ending a chosen node of one. Only the
+// groups that EKS made for node groups have its tag.
 func (s *sawhorse) nodegroupsPermissions() []awsiam.PolicyStatement {
+	ofNodeGroup := conditions{"StringLike": map[string]any{"aws:ResourceTag/" + ownership.TagNodeGroup: "*"}}
 	return append([]awsiam.PolicyStatement{
 		allow([]string{"eks:DescribeNodegroup", "eks:UpdateNodegroupConfig"}, nodeGroups()),
+		allow([]string{"autoscaling:DescribeAutoScalingInstances"}, anything), // it supports no resource types
+		allow([]string{"autoscaling:TerminateInstanceInAutoScalingGroup"},
+			[]string{arn("autoscaling", "autoScalingGroup:*:autoScalingGroupName/eks-*")}, ofNodeGroup),
 	}, s.replacePermissions()...)
 }
 

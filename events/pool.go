@@ -7,7 +7,7 @@ import (
 
 // PoolEffect describes what changes for one pool and its nodes.
 type PoolEffect struct {
-	// Pool is the NodePool's name.
+	// Pool is the NodePool's name, or that of a node group that is emptied.
 	Pool   string     `json:"pool"`
 	Change PoolChange `json:"change"`
 	// Replaces means that Karpenter replaces nodes of the pool or, if the pool is removed or retired, drains all of them. It
@@ -22,7 +22,7 @@ type PoolEffect struct {
 	Nodes *int `json:"nodes,omitempty"`
 	// Replaced is how many of them Karpenter certainly replaces. It is absent if the NodeClaims were not observed.
 	Replaced *int `json:"replaced,omitempty"`
-	// Pods is the number of pods on the nodes of a retired pool, without those of DaemonSets. It is absent if they were not
+	// Pods is the number of pods on the nodes of a retired pool or of a node group, without those of DaemonSets. It is absent if they were not
 	// counted.
 	Pods *int `json:"pods,omitempty"`
 }
@@ -37,6 +37,8 @@ const (
 	PoolRemoved PoolChange = "removed"
 	// PoolRetired means that no parameter names the pool any more. It is removed with its last node.
 	PoolRetired PoolChange = "retired"
+	// GroupEmptied means that the nodes of a node group are emptied and ended, one after the other.
+	GroupEmptied PoolChange = "emptied"
 )
 
 // String describes the effect in a sentence.
@@ -49,6 +51,9 @@ func (e PoolEffect) String() string {
 		}
 	}
 	switch {
+	case e.Change == GroupEmptied:
+		return fmt.Sprintf("node group %s is emptied: %s%s are cordoned, emptied and ended one after the other, but those that the system "+
+			"Deployments need, as PodDisruptionBudgets and karpenter.sh/do-not-disrupt allow", e.Pool, count, e.running())
 	case e.Change != PoolCreated && e.Nodes != nil && *e.Nodes == 0:
 		return fmt.Sprintf("pool %s is %s: it has no nodes", e.Pool, e.Change)
 	case e.Change == PoolRetired:

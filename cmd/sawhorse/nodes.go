@@ -100,6 +100,15 @@ func changes(out io.Writer, now func() time.Time) func(store.Status) {
 	}
 }
 
+// moving describes a migration in words.
+func moving(m store.Migrating) string {
+	text := fmt.Sprintf("migrating  %d nodes of %d node groups are to be emptied", m.Nodes, m.Groups)
+	if m.Held != "" {
+		text += ", held since " + m.Since + ": " + m.Held
+	}
+	return text
+}
+
 // about describes a pool in words.
 func about(p store.Pool) string {
 	text := fmt.Sprintf("%d nodes", p.Nodes)

@@ -178,6 +178,9 @@ func show(s store.Status) {
 	for _, p := range s.Pools {
 		fmt.Printf("pool     %s  %s\n", p.Pool, about(p))
 	}
+	if m := s.Migrating; m != nil {
+		fmt.Println(moving(*m))
+	}
 	for _, p := range s.Effects {
 		fmt.Println(p)
 	}

@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	// AWS, the cluster and the table.
 	"internal/observe": {"internal/k8s", "internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
 	"internal/k8s":     {"internal/canonical", "internal/outcome", "internal/ownership", "internal/plan", "internal/readonly"},
+	"internal/drain":   {"internal/k8s", "internal/ownership", "internal/plan"},
 	"internal/store": {
 		"events", "internal/canonical", "internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/resource",
 	},
@@ -49,7 +50,7 @@ var mayImport = map[string][]string{
 	"internal/steps/controller": append([]string{
 		"internal/k8s", "internal/karpenter", "internal/steps/admin", "internal/steps/refusals",
 	}, stepMayUse...),
-	"internal/steps/nodegroups": append([]string{"internal/k8s"}, stepMayUse...),
+	"internal/steps/nodegroups": append([]string{"internal/drain", "internal/k8s"}, stepMayUse...),
 	"internal/steps/nodepools":  append([]string{"events", "internal/k8s", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/placement":  append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/refusals":   append([]string{"internal/k8s"}, stepMayUse...),
@@ -64,7 +65,7 @@ var mayImport = map[string][]string{
 		"events", "internal/canonical", "internal/metrics", "internal/outcome", "internal/ownership", "internal/pass/report", "internal/store",
 		"statemachine",
 	},
-	"internal/pass/rollout": append([]string{"events", "internal/k8s", "internal/metrics", "internal/store"}, stepMayUse...),
+	"internal/pass/rollout": append([]string{"events", "internal/drain", "internal/k8s", "internal/metrics", "internal/store"}, stepMayUse...),
 	"internal/pass/validate": append([]string{
 		"events", "internal/canonical", "internal/k8s", "internal/observe", "internal/plan/charts", "internal/store", "internal/validation",
 		"statemachine",

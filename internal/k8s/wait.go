@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -148,6 +149,11 @@ func AsPod(object *unstructured.Unstructured) (*corev1.Pod, error) { return as[c
 
 // AsNode returns a typed copy of a node.
 func AsNode(object *unstructured.Unstructured) (*corev1.Node, error) { return as[corev1.Node](object) }
+
+// AsBudget returns a typed copy of a PodDisruptionBudget.
+func AsBudget(object *unstructured.Unstructured) (*policyv1.PodDisruptionBudget, error) {
+	return as[policyv1.PodDisruptionBudget](object)
+}
 
 // as returns a typed copy of an object that was read.
 func as[T any](object *unstructured.Unstructured) (*T, error) {

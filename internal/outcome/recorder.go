@@ -41,6 +41,9 @@ const BaselineAutoscaler = "autoscaler"
 // BaselineSize names the baseline of a build group's size before the group was emptied: a plan.Scaling as JSON.
 func BaselineSize(group string) string { return "nodegroup/" + group }
 
+// BaselineMigrated names the record of the size of a system group before migrate_node_groups emptied it, as JSON.
+func BaselineMigrated(group string) string { return "migrated/" + group }
+
 // Recorded returns what was recorded as JSON; nil if there is no such record.
 func Recorded[T any](ctx context.Context, records Recorder, rack, name string) (*T, error) {
 	value, ok, err := records.Get(ctx, rack, name)

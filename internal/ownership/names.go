@@ -152,6 +152,8 @@ const (
 	// TagClusterOwned is the prefix of the tag by which load balancer controllers find a cluster's security group.
 	// Karpenter also sets the tag on instances.
 	TagClusterOwned = "kubernetes.io/cluster/"
+	// TagNodeGroup is on the Auto Scaling group of every managed node group. Its value is the node group.
+	TagNodeGroup = "eks:nodegroup-name"
 	// TagEKSCluster is on every instance that Karpenter launches. Its value is the cluster's name.
 	TagEKSCluster = "eks:eks-cluster-name"
 )
@@ -206,6 +208,9 @@ const (
 	NodePoolHash        = "karpenter.sh/nodepool-hash"
 	NodePoolHashVersion = "karpenter.sh/nodepool-hash-version"
 )
+
+// AnnotationMigrating is on a node that migrate_node_groups empties, see package drain.
+const AnnotationMigrating = "sawhorse.dev/migrating"
 
 // Annotations on Deployments that Sawhorse changed but did not make. They are removed when the change is undone.
 const (

@@ -28,6 +28,7 @@ type Config struct {
 	NVIDIADevicePlugin bool              `json:"nvidiaDevicePlugin,omitempty"`
 	SystemNodeGroups   []string          `json:"systemNodeGroups,omitempty"`
 	BuildNodeGroups    []string          `json:"buildNodeGroups,omitempty"`
+	MigrateNodeGroups  []string          `json:"migrateNodeGroups,omitempty"`
 	SubnetIDs          []string          `json:"subnetIDs,omitempty"`
 	SecurityGroupIDs   []string          `json:"securityGroupIDs,omitempty"`
 	Tags               map[string]string `json:"tags,omitempty"`

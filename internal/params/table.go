@@ -418,6 +418,10 @@ var Table = []Param{
 			"the version before comes back (karpenter-versions.md).",
 		set: setter(version, func(c *Config) *string { return &c.KarpenterVersion }),
 	},
+	{Name: ParamMigrate, Section: SectionRack, Absent: "none", Value: groupsValue,
+		Description: "System node groups whose nodes are emptied once Karpenter has taken over, one node at a time, with PodDisruptionBudgets " +
+			"and karpenter.sh/do-not-disrupt respected; their sizes follow. Unset stops it, and karpenter_enabled=false brings the sizes back.",
+		set: setter(list, func(c *Config) *[]string { return &c.MigrateNodeGroups })},
 	{Name: "node_disk", Section: SectionRack, Default: "20", Value: positiveValue,
 		Description: "Disk of a node in GiB, where karpenter_node_disk is 0. The AMIs of AL2023 need 20.",
 		set:         setter(integer(maxInt), func(c *Config) *int { return &c.NodeDisk })},
@@ -500,6 +504,7 @@ const (
 	ParamWindow        = "karpenter_disruption_window"
 	ParamBlockSchedule = "karpenter_disruption_block_schedule"
 	ParamBlockDuration = "karpenter_disruption_block_duration"
+	ParamMigrate       = "migrate_node_groups"
 )
 
 // Names of the other parameters that the rules refer to.
@@ -538,5 +543,10 @@ func Lookup(name string) (Param, bool) {
 // Unset is the value that means absent, because SSM cannot store an empty one.
 const Unset = "unset"
 
-// AllowedPattern returns the pattern for SSM: the whole value, or the word unset.
-func (p Param) AllowedPattern() string { return "^(" + Unset + "|" + string(p.Pattern) + ")$" }
+// Default is the value that means the built-in default: the same as Unset in a rack that no fleet has settings for.
+const Default = "default"
+
+// AllowedPattern returns the pattern for SSM: the whole value, or one of the words unset and default.
+func (p Param) AllowedPattern() string {
+	return "^(" + Unset + "|" + Default + "|" + string(p.Pattern) + ")$"
+}

@@ -26,7 +26,8 @@ var rights = map[string][]Right{
 	"validate": {
 		right("karpenter.sh", "nodepools", "list"),  // what runs in them, for the warnings about limits
 		right("karpenter.sh", "nodeclaims", "list"), // which nodes a change replaces
-		right("", "pods", "list"),                   // how many run in a pool that is removed
+		right("", "pods", "list"),                   // how many run in a pool that is removed, or in a node group that is emptied
+		right("", "nodes", "list"),                  // which of them are a node group's
 	},
 	"nodepools": {
 		right("karpenter.sh", "nodepools", "get", "list", "create", "patch", "delete"),
@@ -55,15 +56,19 @@ var rights = map[string][]Right{
 	"nodegroups": {
 		right("apps", "deployments", "list", "update"),
 		right("", "pods", "list"),
-		right("", "pods/eviction", "create"),       // evicts from system node groups that are replaced
-		right("", "nodes", "list", "update"),       // cordons the nodes of build groups and of replaced groups
-		right("karpenter.sh", "nodepools", "list"), // the pools whose pods need capacity elsewhere
+		right("", "pods/eviction", "create"),            // evicts from system node groups that are replaced or emptied
+		right("", "nodes", "list", "update"),            // cordons the nodes of build groups, and of replaced and emptied groups
+		right("policy", "poddisruptionbudgets", "list"), // which pods may be evicted from a group that is emptied
+		right("karpenter.sh", "nodepools", "list"),      // the pools whose pods need capacity elsewhere
 	},
 	"rollout": {
 		right("karpenter.sh", "nodepools", "list"),
 		right("karpenter.sh", "nodeclaims", "list"),
 		right("karpenter.k8s.aws", "ec2nodeclasses", "list"),
 		right("", "events", "list"), // what Karpenter says of a node that stays
+		right("", "nodes", "list"),  // those of node groups that are emptied, and what holds them
+		right("", "pods", "list"),
+		right("policy", "poddisruptionbudgets", "list"),
 	},
 	// Everything that a step reads, and every object that a step applies. Those of Karpenter's chart are listed too: one that
 	// the plan does not have any more is deleted. Not Secrets.

@@ -45,6 +45,9 @@ type Facts struct {
 	APIs []string `json:"apis,omitzero"`
 	// Pools maps NodePools to what they run now.
 	Pools map[string]PoolFacts `json:"pools,omitempty"`
+	// GroupPods is the number of pods on the nodes of each node group, without those of DaemonSets, or nil if they were not
+	// counted.
+	GroupPods map[string]int `json:"-"`
 	// NodeClaims are the cluster's NodeClaims, or nil if they were not looked up.
 	NodeClaims []Object `json:"nodeclaims,omitempty"`
 	// Unmanaged lists resources that have a name Sawhorse uses but not both ownership tags, in words for a Problem.
@@ -158,6 +161,8 @@ type Records struct {
 	Credentials string `json:"credentials,omitempty"`
 	// HadBuildRole means that build nodes have had a role of their own since Karpenter was turned on.
 	HadBuildRole bool `json:"hadBuildRole,omitempty"`
+	// HadMigration means that node groups have been named to be emptied since Karpenter was turned on.
+	HadMigration bool `json:"hadMigration,omitempty"`
 	// CNIIndependent means that the roles of nodes in the last accepted plan lack the policy of the CNI.
 	CNIIndependent bool `json:"cniIndependent,omitempty"`
 	// Checked identifies the pool manifests that passed the checks. The same manifests are not checked again.

@@ -102,6 +102,7 @@ func (b *builder) nodegroups() {
 	certain := b.named()
 	b.states()
 	b.replaced(system, certain)
+	b.migration(certain)
 	if !b.config.Enabled {
 		return
 	}
@@ -198,7 +199,10 @@ func (b *builder) named() (certain bool) {
 	for _, parameter := range []struct {
 		name   string
 		groups []string
-	}{{"system_node_groups", b.config.SystemNodeGroups}, {"build_node_groups", b.config.BuildNodeGroups}} {
+	}{
+		{"system_node_groups", b.config.SystemNodeGroups}, {"build_node_groups", b.config.BuildNodeGroups},
+		{params.ParamMigrate, b.config.MigrateNodeGroups},
+	} {
 		for _, group := range parameter.groups {
 			switch {
 			case slices.Contains(known, group):
@@ -210,7 +214,7 @@ func (b *builder) named() (certain bool) {
 				b.problemUnlessDisabling(parameter.name, "%s has the node group %q, which cluster %s does not have; it has %s; write one of these",
 					parameter.name, group, b.config.ClusterName, strings.Join(all, ", "))
 			}
-			certain = false
+			certain = certain && parameter.name == params.ParamMigrate
 		}
 	}
 	return certain

@@ -97,6 +97,17 @@ type Nodegroups struct {
 	// Pinned lists the Deployments (namespace/name) whose pods must run on system nodes. If empty, nodeSelectors are as
 	// in the baseline.
 	Pinned []string `json:"pinned,omitempty"`
+	// Migration says which system groups are emptied.
+	Migration Migration `json:"migration,omitzero"`
+}
+
+// Migration says which node groups are emptied once Karpenter has taken over.
+type Migration struct {
+	// Groups are the groups whose nodes are emptied, Others the system groups that keep theirs.
+	Groups []string `json:"groups,omitempty"`
+	Others []string `json:"others,omitempty"`
+	// Keep is how many system nodes stay at least: one for each pod of Karpenter's controller.
+	Keep int `json:"keep,omitempty"`
 }
 
 // NodePools has the finished manifests of the EC2NodeClasses and the NodePools, in this order, each kind sorted by

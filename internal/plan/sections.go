@@ -40,6 +40,14 @@ func freezeSection(p *Plan) any {
 	}{p.NodePools.Frozen}
 }
 
+// migrationSection includes the freeze, which stops the migration.
+func migrationSection(p *Plan) any {
+	return struct {
+		Migration
+		Frozen bool `json:"frozen,omitempty"`
+	}{p.Nodegroups.Migration, p.NodePools.Frozen}
+}
+
 // buildSection includes the size that build groups return to only if they return. It has no effect while they stay
 // empty.
 func buildSection(p *Plan) any {

@@ -46,6 +46,9 @@ var (
 	}
 )
 
+// MigrateStep is the name of the step that empties node groups. A pass takes one step of it, and waits for no pod.
+const MigrateStep = "nodegroups/migrate"
+
 // CloseStep is the only step of a pass that forgets a rack, before the rack's records are deleted. It is not part of a
 // plan, because a forgotten rack has no parameters to make one from. It uses the last plan.
 var CloseStep = Step{
@@ -93,6 +96,9 @@ var table = []row{
 	{name: "nodegroups/placement", section: func(p *Plan) any { return optional("pinned", p.Nodegroups.Pinned) },
 		on:  work{1800, "system Deployments on system nodes", ""},
 		off: work{1800, "nodeSelectors as they were", ""}},
+	{name: MigrateStep, section: migrationSection,
+		on:  work{300, "nodes of node groups emptied, one at a time", ""},
+		off: work{900, "emptied node groups as they were", ""}},
 	{name: "nodegroups/fit", section: nodePoolsSection,
 		off: work{300, "whether the pods of Karpenter's nodes fit elsewhere", "nodepools"}},
 	{name: "nodegroups/capacity", section: nodePoolsSection,
@@ -188,6 +194,7 @@ var enable = []entry{
 	{"nodegroups/build", on, func(b *builder) bool { return b.plan.Nodegroups.BuildEmpty }},
 	{"nodegroups/placement", on, nil},
 	{"nodegroups/retire", on, (*builder).replacing},
+	{MigrateStep, on, (*builder).migrates},
 }
 
 // disable removes Karpenter, after prepare: it restores other capacity first, then drains the nodes, then removes what
@@ -197,6 +204,7 @@ var enable = []entry{
 var disable = []entry{
 	{"nodegroups/keep", off, (*builder).replacing},
 	{"nodegroups/build", off, nil},
+	{MigrateStep, off, (*builder).migrates},
 	{"nodegroups/capacity", off, nil},
 	{"autoscaler", off, nil},
 	{"controller/serve", off, nil},
@@ -218,6 +226,12 @@ var abandon = []entry{
 // freezes reports whether the plan has the step of the freeze: if there is one, and from then on, to take it off.
 func (b *builder) freezes() bool {
 	return b.plan.Goal == GoalKarpenter && (b.plan.NodePools.Frozen || b.facts.Records.Applied[FreezeStep] != "")
+}
+
+// migrates reports whether the plan has the step of the migration: if there is one, and until Karpenter is off, to stop it and
+// to bring the sizes back.
+func (b *builder) migrates() bool {
+	return len(b.plan.Nodegroups.Migration.Groups) > 0 || b.facts.Records.HadMigration
 }
 
 func (b *builder) turningOff() bool { return b.plan.Goal != GoalKarpenter && b.facts.Records.WasOn }

@@ -104,7 +104,7 @@ func (s Status) With(rollout *Rollout) Status {
 	if !rollout.Ended.IsZero() {
 		s.Rollout.Ended = rollout.Ended.UTC().Format(time.RFC3339)
 	}
-	s.Pools = rollout.Pools.inOrder()
+	s.Pools, s.Migrating = rollout.Pools.inOrder(), rollout.Migrating
 	if s.State == outcome.StateReconciled && s.Pools.Degraded() {
 		s.State = outcome.StateDegraded
 	}

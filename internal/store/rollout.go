@@ -28,6 +28,9 @@ type Rollout struct {
 	Applied    time.Time `json:"applied"`
 	// Ended is when no node was outdated any more and all pools were Ready. It is zero until then.
 	Ended time.Time `json:"ended,omitzero"`
+	// Migration has the node groups of that plan that are emptied, and Migrating how far that has come, or nil if nothing is left.
+	Migration plan.Migration `json:"migration,omitzero"`
+	Migrating *Migrating     `json:"migrating,omitempty"`
 	// Pools is what was found when they last had something new to tell, and Looked the time of that.
 	Pools  Pools     `json:"pools,omitempty"`
 	Looked time.Time `json:"looked,omitzero"`

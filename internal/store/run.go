@@ -172,7 +172,8 @@ func (r *Run) add(values item, place string) error {
 func together(before, after []plan.Effect) []plan.Effect {
 	all := slices.Clone(after)
 	for _, earlier := range before {
-		i := slices.IndexFunc(all, func(e plan.Effect) bool { return e.Pool == earlier.Pool })
+		ofGroup := func(e plan.Effect) bool { return e.Change == events.GroupEmptied }
+		i := slices.IndexFunc(all, func(e plan.Effect) bool { return e.Pool == earlier.Pool && ofGroup(e) == ofGroup(earlier) })
 		switch {
 		case i < 0:
 			all = append(all, earlier)

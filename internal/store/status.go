@@ -47,6 +47,8 @@ type Status struct {
 	// With: they change without a pass.
 	Rollout *Progress `json:"rollout,omitempty"`
 	Pools   Pools     `json:"pools,omitempty"`
+	// Migrating says how far migrate_node_groups has come. Only the status parameter has it.
+	Migrating *Migrating `json:"migrating,omitempty"`
 	// Incidents are the Warnings that tell what happened in the pass. They are kept in the rack's record only: a later
 	// pass that does not find them again has nothing new to say.
 	Incidents []params.Problem `json:"-"`

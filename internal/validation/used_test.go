@@ -19,6 +19,7 @@ func TestEveryParameterIsUsed(t *testing.T) {
 		"high_availability": "false", "karpenter_consolidation_enabled": "false", "node_type": "m7g.large",
 		"build_node_type": "m7g.large", "karpenter_node_expiry": "1h", "karpenter_disruption_budget_nodes": "3",
 		"karpenter_node_volume_type": "gp2", "system_node_groups": "b", "build_node_groups": "b",
+		"migrate_node_groups": "b",
 	}
 	facts := plan.Facts{
 		Cluster: &plan.ClusterFacts{Cluster: plan.Cluster{Name: "demo", ARN: "arn:aws:eks:eu-central-1:123456789012:cluster/demo",

@@ -75,6 +75,9 @@ func (in Input) Retires() bool {
 	return slices.ContainsFunc(in.InForce.NodePools.Names(), func(name string) bool { return !slices.Contains(names, name) })
 }
 
+// Migrates reports whether the plan empties a node group that the plan in force does not.
+func (in Input) Migrates() bool { return len(plan.Emptied(in.InForce, in.draft().Plan, in.Facts)) > 0 }
+
 // Validate judges parameters. It reads nothing, so the same Input has the same Result.
 func Validate(in Input) Result {
 	d, parsed := in.draft(), in.Parsed
@@ -101,6 +104,9 @@ func Validate(in Input) Result {
 	}
 	if d.compares && len(parsed.Problems) == 0 { // Karpenter's drift code relies on valid manifests, and ends the process on some others
 		d.Plan.Effects = effects(d.Plan, in)
+	}
+	if in.Compare && len(parsed.Problems) == 0 {
+		d.Plan.Effects = append(d.Plan.Effects, plan.Emptied(in.InForce, d.Plan, in.Facts)...)
 	}
 	observed := plan.Facts{}
 	if d.others && len(parsed.Problems) == 0 {

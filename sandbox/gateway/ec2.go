@@ -63,6 +63,8 @@ func (g *gateway) serveEC2(w http.ResponseWriter, req *http.Request, action stri
 	}
 	_, _ = io.Copy(io.Discard, resp.Body) // so that the connection can be reused
 	switch {
+	case g.cfg.Instances != nil && (action == describeInstances || action == terminateInstance):
+		g.serveInstances(w, req, action, body)
 	case launches(action) && dry(body):
 		w.Header().Set("Content-Type", "text/xml")
 		w.WriteHeader(http.StatusPreconditionFailed)
@@ -86,12 +88,18 @@ func (g *gateway) describe(ctx context.Context, check *http.Request, action stri
 	check.Header.Del(resourceTags)
 	check.Header.Del(imageOwners)
 	field, named := judgedByTags[action]
-	if !named {
+	ends := g.cfg.Instances != nil && action == terminateInstance
+	if !named && !ends {
 		return nil
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
 		return fmt.Errorf("read: %w", err)
+	}
+	if ends {
+		tags, err := g.tagsOfGroup(ctx, form.Get("InstanceId"))
+		check.Header.Set(resourceTags, tags)
+		return err
 	}
 	var ids, images []string
 	for name, values := range form {

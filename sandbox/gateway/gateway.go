@@ -26,6 +26,8 @@ type Config struct {
 	// Cluster is called with the cluster's name for each DescribeCluster. If it is nil, MiniStack's
 	// answer is not changed.
 	Cluster func(name string) Cluster
+	// Instances are the instances of the cluster's node groups; nil if there are none.
+	Instances Instances
 	// Prices returns the on-demand price by instance type (USD an hour) for pricing's GetProducts.
 	Prices func() (map[string]float64, error)
 	// Catalogue is a folder that caches the answers for which moto takes seconds. It belongs to one version of moto. If

@@ -44,11 +44,21 @@ def collect(_original):
     return [(arn, [{"Key": key, "Value": value} for key, value in tags.items()]) for arn, tags in _tags.items()]
 
 
+@patch("ministack.services.tagging._RESOURCE_TAG_COLLECTORS.autoscaling", new=True)
+def collect_groups(_original):
+    return collect()
+
+
 @patch("ministack.core.iam_actions.extract_resource_arn")
 def extract_resource_arn(original, service, method, path, headers, body, query, region, account):
     """Describe calls have no resource. CreateTags and DeleteTags name theirs in ResourceId.N, TerminateInstances in
-    InstanceId.N.
+    InstanceId.N. TerminateInstanceInAutoScalingGroup is about the group.
     """
+    if service == "autoscaling":
+        for name, tags in json.loads(headers.get("x-sandbox-resource-tags") or "{}").items():
+            arn = f"arn:aws:autoscaling:{region}:{account}:{name}"
+            _tags[arn] = tags
+            return arn
     if service == "ec2":
         action = iam_actions._query_param(query, "Action")
         if action.startswith("Describe"):

@@ -116,4 +116,5 @@ ROUTES = {
     ("POST", "/_sandbox/queue-hold"): queue_hold,
     ("POST", "/_sandbox/keep"): restart.keep,
     ("POST", "/_sandbox/script"): decisions.script,
+    ("POST", "/_sandbox/shrink"): updates.shrink,
 }

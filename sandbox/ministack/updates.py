@@ -7,6 +7,7 @@ caller sees the same state and no thread is needed. The gateway's header X-Sandb
 """
 
 import contextvars
+import json
 import os
 import re
 import time
@@ -197,3 +198,16 @@ def _public(update):
 
 def _missing_cluster(name):
     return eks._error(404, "ResourceNotFoundException", f"No cluster found for name: {name}.")
+
+
+def shrink(query):
+    """Takes one node from a node group's desired size, as Auto Scaling does when an instance ends with its place."""
+    name = json.loads(query["body"])["group"]
+    group = next(g for g in eks._nodegroups.values() if g["nodegroupName"] == name)
+    size = group["scalingConfig"]
+    if size["desiredSize"] <= size["minSize"]:
+        return {"refused": f"Currently, desiredSize equals minSize ({size['minSize']}). Terminating instance without "
+                           "replacement will violate group's min size constraint. Either set shouldDecrementDesiredCapacity "
+                           "flag to false or lower group's min size."}
+    group["scalingConfig"] = {**size, "desiredSize": size["desiredSize"] - 1}
+    return {}

@@ -98,18 +98,16 @@ func emptiest(zones []string, nodes []*corev1.Node) string {
 	return slices.MinFunc(zones, func(a, b string) int { return count[a] - count[b] })
 }
 
-// surplus chooses the nodes to remove: first those that are draining, then the youngest of the fullest zone.
+// surplus chooses the nodes to remove: first those that Auto Scaling was asked to end, and those that are draining, then the youngest
+// of the fullest zone.
 func surplus(nodes []*corev1.Node, number int) []*corev1.Node {
 	left := slices.Clone(nodes)
 	var chosen []*corev1.Node
 	for range min(number, len(nodes)) {
 		count := byZone(left)
 		slices.SortStableFunc(left, func(a, b *corev1.Node) int {
-			if isDraining(a) != isDraining(b) {
-				if isDraining(a) {
-					return -1
-				}
-				return 1
+			if a, b := goes(a), goes(b); a != b {
+				return b - a
 			}
 			if byCount := count[b.Labels[zoneLabel]] - count[a.Labels[zoneLabel]]; byCount != 0 {
 				return byCount
@@ -122,6 +120,16 @@ func surplus(nodes []*corev1.Node, number int) []*corev1.Node {
 		chosen, left = append(chosen, left[0]), left[1:]
 	}
 	return chosen
+}
+
+func goes(node *corev1.Node) int {
+	switch {
+	case isEnding(node):
+		return 2
+	case isDraining(node):
+		return 1
+	}
+	return 0
 }
 
 func byZone(nodes []*corev1.Node) map[string]int {

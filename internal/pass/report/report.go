@@ -288,7 +288,7 @@ func (r *Report) finish(ctx context.Context, name string, run store.Run, records
 		return r.Store.End(ctx, name, p.Cluster.ARN)
 	}
 	records.WasOn, records.Credentials, records.Warnings = false, "", nil
-	records.CNIIndependent, records.HadBuildRole = false, false
+	records.CNIIndependent, records.HadBuildRole, records.HadMigration = false, false, false
 	return r.Store.SaveRecords(ctx, name, records)
 }
 

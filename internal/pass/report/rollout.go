@@ -23,11 +23,12 @@ func (r *Report) rollout(ctx context.Context, event Event, status store.Status, 
 	}
 	for range 3 { // the schedule may write the record at the same time
 		rollout, err := r.Store.Rollout(ctx, event.Rack)
-		if err != nil || status.State != outcome.StateReconciled || rollout != nil && !newStatus {
+		moves := slices.Contains(event.Steps, plan.MigrateStep)
+		if err != nil || status.State != outcome.StateReconciled || rollout != nil && !newStatus && !moves {
 			return rollout, err
 		}
 		if rollout == nil {
-			rollout = &store.Rollout{Rack: event.Rack}
+			rollout, newStatus = &store.Rollout{Rack: event.Rack}, true
 		} else if rollout.Generation == event.Generation && rollout.Execution == event.Execution { // this report is repeated
 			return rollout, nil
 		}
@@ -35,9 +36,14 @@ func (r *Report) rollout(ctx context.Context, event Event, status store.Status, 
 		if err != nil || p == nil {
 			return nil, err
 		}
-		rollout.Cluster, rollout.Names = p.Cluster, p.NodePools.Names()
-		rollout.Generation, rollout.Execution, rollout.Started = event.Generation, event.Execution, event.Started
-		rollout.Applied, rollout.Ended = r.Now(), time.Time{}
+		rollout.Cluster, rollout.Names, rollout.Migration = p.Cluster, p.NodePools.Names(), p.Nodegroups.Migration
+		if len(rollout.Migration.Groups) == 0 {
+			rollout.Migrating = nil
+		}
+		if newStatus {
+			rollout.Generation, rollout.Execution, rollout.Started = event.Generation, event.Execution, event.Started
+			rollout.Applied, rollout.Ended = r.Now(), time.Time{}
+		}
 		if slices.Contains(event.Steps, nodePoolsStep) {
 			rollout.Pools = rollout.Pools.AllReady()
 		}

@@ -29,11 +29,7 @@ const (
 
 // running reads the NodePools, EC2NodeClasses and NodeClaims of a rack, and returns what runs in its pools, sorted by name, and
 // those of the retiring ones that have lost their last node.
-func (r *Rollout) running(ctx context.Context, was store.Rollout) (pools store.Pools, emptied []string, err error) {
-	client, err := r.Dial(ctx, was.Cluster)
-	if err != nil {
-		return nil, nil, err
-	}
+func (r *Rollout) running(ctx context.Context, client *k8s.Client, was store.Rollout) (pools store.Pools, emptied []string, err error) {
 	known := slices.Clone(was.Names)
 	for _, pool := range was.Pools {
 		known = append(known, pool.Pool) // one that was removed since

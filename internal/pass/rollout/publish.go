@@ -3,6 +3,7 @@ package rollout
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"time"
 
@@ -28,7 +29,7 @@ func rolledOut(was store.Rollout, pools store.Pools, now time.Time) bool {
 
 // differs reports whether there is something new to report.
 func differs(was, next store.Rollout, now time.Time) bool {
-	if !was.Ended.Equal(next.Ended) || len(was.Pools) != len(next.Pools) || was.Looked.IsZero() {
+	if !reflect.DeepEqual(was.Migrating, next.Migrating) || !was.Ended.Equal(next.Ended) || len(was.Pools) != len(next.Pools) || was.Looked.IsZero() {
 		return true
 	}
 	counted := false

@@ -1,6 +1,7 @@
 // Package rollout checks the nodes of the racks with Karpenter. A pass ends when the objects are applied; the nodes
 // follow for hours, and a pool may stop being Ready without any pass. The node check only reads the cluster. It writes
-// the status if it has something new to tell, and requests a pass if a pool that is being removed has lost its last node.
+// the status if it has something new to tell, and requests a pass if a pool that is being removed has lost its last node, or if the
+// next step of a migration can be taken.
 package rollout
 
 import (
@@ -139,19 +140,30 @@ type result struct {
 func (r *Rollout) one(ctx context.Context, was store.Rollout) (result, error) {
 	ctx, end := context.WithTimeout(ctx, longest)
 	defer end()
-	pools, emptied, err := r.running(ctx, was)
+	client, err := r.Dial(ctx, was.Cluster)
 	if err != nil {
 		return result{}, fmt.Errorf("rack %s: look at its nodes: %w", was.Rack, err)
 	}
-	if len(emptied) > 0 { // what is not served is made up for by the audit
-		reason := "the last node is gone of " + strings.Join(emptied, ", ")
+	pools, emptied, err := r.running(ctx, client, was)
+	if err != nil {
+		return result{}, fmt.Errorf("rack %s: look at its nodes: %w", was.Rack, err)
+	}
+	migrating, goesOn, err := r.migrating(ctx, client, was)
+	if err != nil {
+		return result{}, fmt.Errorf("rack %s: look at the node groups that are emptied: %w", was.Rack, err)
+	}
+	reason := goesOn
+	if len(emptied) > 0 {
+		reason = "the last node is gone of " + strings.Join(emptied, ", ")
+	}
+	if reason != "" { // what is not served is made up for by the audit
 		if err := r.Request(ctx, events.ReconcileRequested{Rack: was.Rack, Reason: reason, Full: true}); err != nil {
 			return result{looked: true}, fmt.Errorf("rack %s: request a pass: %w", was.Rack, err)
 		}
 	}
 	found := result{looked: true, degraded: pools.Degraded()}
 	next := was
-	next.Pools = pools
+	next.Pools, next.Migrating = pools, migrating
 	if now := r.Now(); was.Ended.IsZero() && rolledOut(was, pools, now) {
 		next.Ended = now
 	}

@@ -268,6 +268,7 @@ func (d *verdict) accepted(in input) plan.Records {
 			records.Karpenter.RolledBack = nil
 		}
 		records.HadBuildRole = records.HadBuildRole || d.Plan.Infrastructure.BuildNodes != nil
+		records.HadMigration = records.HadMigration || len(d.Plan.Nodegroups.Migration.Groups) > 0
 		records.CNIIndependent = d.Plan.Infrastructure.CNIIndependent
 		records.Credentials = "irsa"
 		if d.Plan.Infrastructure.PodIdentity {

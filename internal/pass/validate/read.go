@@ -171,6 +171,9 @@ func (v *Validate) observed(ctx context.Context, in input) (input, error) {
 	if judged := in.judged(); judged.ChangesPools() {
 		v.running(ctx, &in.facts, judged.Retires())
 	}
+	if judged := in.judged(); judged.Migrates() {
+		v.inGroups(ctx, &in.facts)
+	}
 	return in, nil
 }
 
@@ -325,31 +328,55 @@ func (v *Validate) running(ctx context.Context, facts *plan.Facts, pods bool) {
 		}
 	}
 	if pods && poolsErr == nil && claimsErr == nil {
-		countPods(ctx, client, facts, claims)
+		inPools(ctx, client, facts, claims)
 	}
 }
 
-// countPods adds to the facts how many pods run in each pool, without those of DaemonSets and those that have ended. It adds
-// nothing if they cannot be read.
-func countPods(ctx context.Context, client *k8s.Client, facts *plan.Facts, claims []unstructured.Unstructured) {
+// inPools adds to the facts how many pods run in each pool. It adds nothing if they cannot be read.
+func inPools(ctx context.Context, client *k8s.Client, facts *plan.Facts, claims []unstructured.Unstructured) {
 	poolOf, pods := map[string]string{}, map[string]int{}
 	for i := range claims {
 		node, _, _ := unstructured.NestedString(claims[i].Object, "status", "nodeName")
 		poolOf[node] = claims[i].GetLabels()[ownership.LabelPool]
 	}
-	err := client.Each(ctx, k8s.Pod, "", "", func(pod *unstructured.Unstructured) error {
-		node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
-		phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
-		stays := func(owner metav1.OwnerReference) bool { return owner.Kind == "DaemonSet" || owner.Kind == "Node" }
-		if node != "" && phase != "Succeeded" && phase != "Failed" && !slices.ContainsFunc(pod.GetOwnerReferences(), stays) {
-			pods[poolOf[node]]++
-		}
-		return nil
-	})
+	err := countPods(ctx, client, poolOf, pods)
 	for name, pool := range facts.Pools {
 		if err == nil {
 			pool.Pods = new(pods[name])
 			facts.Pools[name] = pool
 		}
 	}
+}
+
+// inGroups adds to the facts how many pods run in each node group. Like the numbers of pools, they are only told.
+func (v *Validate) inGroups(ctx context.Context, facts *plan.Facts) {
+	if facts.Cluster == nil || !facts.Records.WasOn {
+		return
+	}
+	client, err := v.Dial(ctx, facts.Cluster.Cluster)
+	if err != nil {
+		return
+	}
+	groupOf, pods := map[string]string{}, map[string]int{}
+	nodes, err := client.List(ctx, k8s.Node, "", ownership.LabelNodeGroup)
+	for _, node := range nodes {
+		groupOf[node.GetName()] = node.GetLabels()[ownership.LabelNodeGroup]
+		pods[groupOf[node.GetName()]] += 0
+	}
+	if err == nil && countPods(ctx, client, groupOf, pods) == nil {
+		facts.GroupPods = pods
+	}
+}
+
+// countPods counts the pods on the nodes of each pool or group, without those of DaemonSets and those that have ended.
+func countPods(ctx context.Context, client *k8s.Client, of map[string]string, pods map[string]int) error {
+	return client.Each(ctx, k8s.Pod, "", "", func(pod *unstructured.Unstructured) error {
+		node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
+		phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
+		stays := func(owner metav1.OwnerReference) bool { return owner.Kind == "DaemonSet" || owner.Kind == "Node" }
+		if of[node] != "" && phase != "Succeeded" && phase != "Failed" && !slices.ContainsFunc(pod.GetOwnerReferences(), stays) {
+			pods[of[node]]++
+		}
+		return nil
+	})
 }

@@ -6,33 +6,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	resources "k8s.io/component-helpers/resource"
-	scheduling "k8s.io/component-helpers/scheduling/corev1"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
-	"k8s.io/klog/v2"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
 )
 
 // displacedPod is a pod that needs another node.
 type displacedPod struct {
-	name        string // namespace/name
-	requests    corev1.ResourceList
-	affinity    nodeaffinity.RequiredNodeAffinity
-	tolerations []corev1.Toleration
+	name string // namespace/name
+	k8s.Demand
 }
 
 func newDisplacedPod(pod *corev1.Pod) displacedPod {
-	return displacedPod{
-		name: pod.Namespace + "/" + pod.Name, requests: requestsOf(pod),
-		affinity: nodeaffinity.GetRequiredNodeAffinity(pod), tolerations: pod.Spec.Tolerations,
-	}
-}
-
-// requestsOf returns a pod's requests as the scheduler counts them: with init containers, sidecars and overhead, with
-// the sizes to which a running pod was resized, and with the pod itself as one of the pods of a node.
-func requestsOf(pod *corev1.Pod) corev1.ResourceList {
-	requests := resources.PodRequests(pod, resources.PodResourcesOptions{UseStatusResources: true})
-	requests[corev1.ResourcePods] = resource.MustParse("1")
-	return requests
+	return displacedPod{pod.Namespace + "/" + pod.Name, k8s.DemandOf(pod)}
 }
 
 // place stands for nodes that pods may run on: a node of the cluster, or the further nodes of a group.
@@ -44,38 +29,20 @@ type place struct {
 	count int
 }
 
-// admits reports whether a pod's nodeSelector and required node affinity match a node of the place, and whether the pod
-// tolerates its taints.
-func (p place) admits(m displacedPod) bool {
-	return slices.ContainsFunc(p.nodes, func(node *corev1.Node) bool {
-		if match, err := m.affinity.Match(node); err != nil || !match {
-			return false
-		}
-		_, untolerated := scheduling.FindMatchingUntoleratedTaint(klog.Logger{}, node.Spec.Taints, m.tolerations, func(t *corev1.Taint) bool {
-			return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
-		}, false)
-		return !untolerated
-	})
-}
+// admits reports whether a node of the place admits a pod.
+func (p place) admits(m displacedPod) bool { return slices.ContainsFunc(p.nodes, m.AdmittedBy) }
 
 // takes reports whether a node of the place admits a pod and is large enough for it.
-func (p place) takes(m displacedPod) bool {
-	for name, want := range m.requests {
-		if free := p.free[name]; !want.IsZero() && free.Cmp(want) < 0 {
-			return false
-		}
-	}
-	return p.admits(m)
-}
+func (p place) takes(m displacedPod) bool { return m.Fits(p.free) && p.admits(m) }
 
 // room returns what one node of the place adds to the sums for these pods. It counts for no more of them than it could
 // hold of the smallest.
 func (p place) room(pods []displacedPod) corev1.ResourceList {
 	room, most := p.free.DeepCopy(), p.free.Pods().Value()
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-		least := pods[0].requests.Name(name, resource.DecimalSI).MilliValue()
+		least := pods[0].Requests.Name(name, resource.DecimalSI).MilliValue()
 		for _, m := range pods {
-			least = min(least, m.requests.Name(name, resource.DecimalSI).MilliValue())
+			least = min(least, m.Requests.Name(name, resource.DecimalSI).MilliValue())
 		}
 		if least > 0 {
 			most = min(most, p.free.Name(name, resource.DecimalSI).MilliValue()/least)
@@ -145,7 +112,7 @@ func (p place) nodesFor(l lack) int {
 func requested(pods []displacedPod) corev1.ResourceList {
 	all := corev1.ResourceList{}
 	for i := range pods {
-		add(all, pods[i].requests)
+		add(all, pods[i].Requests)
 	}
 	return all
 }

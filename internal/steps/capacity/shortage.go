@@ -96,7 +96,7 @@ func some(pods []displacedPod) string {
 	const most = 5
 	var all []string
 	for _, m := range pods[:min(len(pods), most)] {
-		requests := m.requests.DeepCopy()
+		requests := m.Requests.DeepCopy()
 		delete(requests, corev1.ResourcePods)
 		all = append(all, m.name+" ("+amounts(requests, requests)+")")
 	}

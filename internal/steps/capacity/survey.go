@@ -80,11 +80,11 @@ func (s *survey) count(pod *corev1.Pod, leaves bool, on *place) {
 		if s.daemons[node] == nil {
 			s.daemons[node] = corev1.ResourceList{}
 		}
-		add(s.daemons[node], requestsOf(pod))
+		add(s.daemons[node], k8s.Requests(pod))
 	}
 	switch {
 	case on != nil:
-		subtract(on.free, requestsOf(pod))
+		subtract(on.free, k8s.Requests(pod))
 	// A static pod belongs to its node. A pod that is being deleted leaves on its own, and its replacement is counted
 	// where it runs.
 	case leaves && !daemon && !ownedBy(pod, "Node") && pod.DeletionTimestamp == nil:

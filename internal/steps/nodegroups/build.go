@@ -4,18 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sawhorse-io/sawhorse/internal/drain"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
-	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
@@ -195,43 +193,36 @@ func size(group *types.Nodegroup) plan.Scaling {
 	return plan.Scaling{Min: int(aws.ToInt32(c.MinSize)), Max: int(aws.ToInt32(c.MaxSize)), Desired: int(aws.ToInt32(c.DesiredSize))}
 }
 
-// cordon cordons a group's nodes, or uncordons those that Sawhorse cordoned. A node that somebody else has uncordoned
-// loses Sawhorse's annotation, because whoever cordons it next means to keep it so.
+// cordon cordons a group's nodes, or uncordons those that Sawhorse cordoned.
 func (n *run) cordon(ctx context.Context, group string, cordoned bool) error {
-	nodes, err := n.client.List(ctx, k8s.Node, "", ownership.LabelNodeGroup+"="+group)
+	nodes, err := drain.Nodes(ctx, n.client, group)
 	if err != nil {
 		return err
 	}
 	for i := range nodes {
-		wanted := nodes[i].DeepCopy()
-		unschedulable, _, _ := unstructured.NestedBool(wanted.Object, "spec", "unschedulable")
-		ours := wanted.GetAnnotations()[ownership.TagRack] == n.plan.Rack
-		if cordoned && unschedulable || !cordoned && !ours {
+		if cordoned && drain.Cordoned(&nodes[i]) {
 			continue
 		}
-		owner, action := n.plan.Rack, "cordoned"
-		switch {
-		case cordoned:
-		case unschedulable:
-			owner, action = "", "uncordoned"
-		default:
-			owner, action = "", "removed the annotation of"
-		}
-		k8s.SetAnnotation(wanted, ownership.TagRack, owner)
-		if err := unstructured.SetNestedField(wanted.Object, cordoned, "spec", "unschedulable"); err != nil {
-			return fmt.Errorf("%s: cordon: %w", k8s.Subject(wanted), err)
-		}
-		changed, err := n.client.Update(ctx, k8s.Node, &nodes[i], wanted)
-		if err != nil {
+		if err := n.cordonNode(ctx, &nodes[i], cordoned, nil); err != nil {
 			return err
-		}
-		if changed {
-			n.progress.Changed(action, "%s", k8s.Subject(wanted))
 		}
 	}
 	return nil
 }
 
-func ofDaemonSet(pod *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(pod.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.Kind == "DaemonSet" })
+func (n *run) cordonNode(ctx context.Context, node *unstructured.Unstructured, cordoned bool, annotations map[string]string) error {
+	action, err := drain.Cordon(ctx, n.client, n.plan.Rack, node, cordoned, annotations)
+	if action != "" {
+		n.progress.Changed(action, "%s", k8s.Subject(node))
+	}
+	return err
+}
+
+// podsOn returns the pods that would be lost with a group's nodes.
+func (n *run) podsOn(ctx context.Context, group string) ([]unstructured.Unstructured, error) {
+	nodes, err := drain.Nodes(ctx, n.client, group)
+	if err != nil {
+		return nil, err
+	}
+	return drain.Pods(ctx, n.client, nodes)
 }

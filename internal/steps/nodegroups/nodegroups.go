@@ -1,5 +1,5 @@
-// Package nodegroups labels a rack's system node groups, replaces those with SPOT capacity, and scales its build node
-// groups to zero and back.
+// Package nodegroups labels a rack's system node groups, replaces those with SPOT capacity, empties those that the rack names,
+// and scales its build node groups to zero and back.
 package nodegroups
 
 import (
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
@@ -27,9 +28,18 @@ type EKS interface {
 	DeleteNodegroup(context.Context, *eks.DeleteNodegroupInput, ...func(*eks.Options)) (*eks.DeleteNodegroupOutput, error)
 }
 
+// AutoScaling lists the calls of Auto Scaling by which a chosen node of a group ends.
+type AutoScaling interface {
+	DescribeAutoScalingInstances(context.Context, *autoscaling.DescribeAutoScalingInstancesInput, ...func(*autoscaling.Options)) (
+		*autoscaling.DescribeAutoScalingInstancesOutput, error)
+	TerminateInstanceInAutoScalingGroup(context.Context, *autoscaling.TerminateInstanceInAutoScalingGroupInput,
+		...func(*autoscaling.Options)) (*autoscaling.TerminateInstanceInAutoScalingGroupOutput, error)
+}
+
 // Step changes the cluster's managed node groups.
 type Step struct {
 	EKS         EKS
+	AutoScaling AutoScaling
 	Connect     k8s.Connector
 	Baselines   outcome.Recorder
 	Checkpoints outcome.Recorder
@@ -83,6 +93,8 @@ func (n *run) do(ctx context.Context, part string) (err error) {
 		return n.retire(ctx)
 	case "keep":
 		return n.uncordonReplaced(ctx)
+	case "migrate":
+		return n.migrate(ctx)
 	case "placement":
 		*n.progress, err = n.Placement(ctx, n.plan, part)
 		return err

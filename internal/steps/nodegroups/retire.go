@@ -11,17 +11,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sawhorse-io/sawhorse/internal/drain"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
-	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-)
-
-const (
-	// evictions is the maximum number of pods that a call evicts, so that their replacements have time to start.
-	evictions = 20
-	// attempts limits the duration of a call if PodDisruptionBudgets block most evictions.
-	attempts = 100
 )
 
 // retire drains and deletes the SPOT groups that have a copy, one after the other.
@@ -96,20 +89,12 @@ func (n *run) drain(ctx context.Context, r plan.Replacement, old *types.Nodegrou
 	if err != nil {
 		return nil, false, err
 	}
-	evicted, tried := 0, 0
 	for i := range pods {
 		left = append(left, k8s.Subject(&pods[i]))
-		if pods[i].GetDeletionTimestamp() != nil || evicted == evictions || tried == attempts {
-			continue
-		}
-		tried++
-		gone, err := n.client.Evict(ctx, &pods[i])
-		if err != nil {
-			return nil, false, err
-		}
-		if gone {
-			evicted++
-		}
+	}
+	evicted, err := drain.Evict(ctx, n.client, pods)
+	if err != nil {
+		return nil, false, err
 	}
 	if evicted > 0 {
 		n.progress.Changed(fmt.Sprintf("evicted %d pods", evicted), "node group %s", r.Group)
@@ -192,35 +177,8 @@ func (n *run) uncordonReplaced(ctx context.Context) error {
 
 // takes reports whether a node is Ready and schedulable.
 func takes(node *unstructured.Unstructured) bool {
-	if cordoned, _, _ := unstructured.NestedBool(node.Object, "spec", "unschedulable"); cordoned {
-		return false
-	}
 	ready, _ := k8s.Ready(node)
-	return ready
-}
-
-// podsOn returns the pods that would be lost with a group's nodes. It leaves out finished pods, pods of DaemonSets and
-// static pods.
-func (n *run) podsOn(ctx context.Context, group string) ([]unstructured.Unstructured, error) {
-	nodes, err := n.client.List(ctx, k8s.Node, "", ownership.LabelNodeGroup+"="+group)
-	if err != nil || len(nodes) == 0 {
-		return nil, err
-	}
-	on := map[string]bool{}
-	for _, node := range nodes {
-		on[node.GetName()] = true
-	}
-	var lost []unstructured.Unstructured
-	err = n.client.Each(ctx, k8s.Pod, "", "", func(pod *unstructured.Unstructured) error {
-		node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
-		phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
-		_, mirror := pod.GetAnnotations()["kubernetes.io/config.mirror"]
-		if on[node] && phase != "Succeeded" && phase != "Failed" && !mirror && !ofDaemonSet(pod) {
-			lost = append(lost, *pod)
-		}
-		return nil
-	})
-	return lost, err
+	return ready && !drain.Cordoned(node)
 }
 
 // some names the first of many elements and counts the others.

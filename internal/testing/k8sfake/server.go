@@ -54,6 +54,13 @@ func (s *Server) Dial(_ context.Context, cluster plan.Cluster) (*k8s.Client, err
 	return k8s.New(cluster.Name, &rest.Config{Host: s.url})
 }
 
+// Through returns a k8s.Connector whose requests go through a transport.
+func (s *Server) Through(wrap func(http.RoundTripper) http.RoundTripper) k8s.Connector {
+	return func(_ context.Context, cluster plan.Cluster) (*k8s.Client, error) {
+		return k8s.New(cluster.Name, &rest.Config{Host: s.url, WrapTransport: wrap})
+	}
+}
+
 // Put creates or replaces an object at a path below /api or /apis.
 func (s *Server) Put(path, apiVersion, kind string, fields map[string]any) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: fields}

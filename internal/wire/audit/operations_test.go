@@ -30,7 +30,7 @@ func TestEveryOperationOfTheStepsIsKnown(t *testing.T) {
 		reflect.TypeFor[access.EKS](), reflect.TypeFor[eks.ListAssociatedAccessPoliciesAPIClient](),
 		reflect.TypeFor[autoscaling.DescribeAutoScalingGroupsAPIClient](),
 		reflect.TypeFor[infrastructure.EKS](), reflect.TypeFor[infrastructure.IAM](), reflect.TypeFor[network.EC2](),
-		reflect.TypeFor[nodegroups.EKS](),
+		reflect.TypeFor[nodegroups.EKS](), reflect.TypeFor[nodegroups.AutoScaling](),
 		reflect.TypeFor[nodepools.EC2](), reflect.TypeFor[queue.SQS](), reflect.TypeFor[queue.Rules](), reflect.TypeFor[capacity.EKS](),
 	} {
 		for i := range of.NumMethod() {

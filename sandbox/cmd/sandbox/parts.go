@@ -54,11 +54,26 @@ func (s *sandbox) gatewayHandler() http.Handler {
 			}
 			return gateway.Cluster{Endpoint: endpoint.String(), CA: s.cluster.CA(), OIDCIssuer: kube.Issuer}
 		},
-		Prices: sync.OnceValues(s.prices),
+		Instances: instances{s},
+		Prices:    sync.OnceValues(s.prices),
 		// In moto's own folder, so that another version of moto starts with an empty one.
 		Catalogue: s.part("venv/moto-catalogue"),
 		Faults:    s.faults, Function: s.functions.Of,
 	})
+}
+
+// instances are those of the node groups. There are none before the controller that makes them.
+type instances struct{ *sandbox }
+
+func (s instances) Group(ctx context.Context, instance string) (group string, ending bool, err error) {
+	if nodes := s.nodes.Load(); nodes != nil {
+		return nodes.Group(ctx, instance)
+	}
+	return "", false, nil
+}
+
+func (s instances) End(ctx context.Context, instance string) error {
+	return s.nodes.Load().End(ctx, instance)
 }
 
 // prices returns the prices that the controller was built with.

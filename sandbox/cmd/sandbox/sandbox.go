@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -50,6 +51,7 @@ type sandbox struct {
 	functions       *caller.Functions
 	lag             lag
 	webhook         *url.URL // the pod identity webhook's
+	nodes           atomic.Pointer[nodegroups.Controller]
 }
 
 func newSandbox(l layout, report *progress, log *slog.Logger) *sandbox {
@@ -240,12 +242,12 @@ func (s *sandbox) startLoops(ctx context.Context, fail context.CancelCauseFunc) 
 		return fmt.Errorf("node groups: make client: %w", err)
 	}
 	ctx, s.endLoops = context.WithCancel(ctx)
-	nodes := nodegroups.New(nodegroups.Config{
+	s.nodes.Store(nodegroups.New(nodegroups.Config{
 		Cluster: seed.ClusterName, Region: region, Client: client, Now: time.Now, Log: s.log,
 		EKS: eks.NewFromConfig(s.awsConfig(local(s.ministack))),
 		EC2: ec2.NewFromConfig(s.awsConfig(local(s.moto))),
-	})
-	s.loops.Go(func() { nodes.Run(ctx, nodeInterval) })
+	}))
+	s.loops.Go(func() { s.nodes.Load().Run(ctx, nodeInterval) })
 	if err := admission.Register(ctx, client, s.webhook.String(), s.cluster.CA()); err != nil {
 		return err
 	}

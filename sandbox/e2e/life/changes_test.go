@@ -24,6 +24,11 @@ func TestPools(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Pools) }
 // A pool that is taken away is emptied as its disruption budgets allow, and goes with its last node.
 func TestRetired(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.Retired) }
 
+// A node group is emptied node by node, and stops at a pod that cannot move. Off brings its size back.
+func TestMigrated(t *testing.T) {
+	pool.Take(t, stage.Long, stage.Spoils).Run(story.Enabled, story.Migrated)
+}
+
 // A file of settings is compared with the rack, and applied as one change.
 func TestFiles(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Files) }
 

@@ -1,0 +1,42 @@
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/internal/drain"
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// migrating returns how far the migration of a rack has come, or nil if none of its nodes are left, and why a pass can go on with
+// it; "" if none can.
+func (r *Rollout) migrating(ctx context.Context, client *k8s.Client, was store.Rollout) (now *store.Migrating, goesOn string, err error) {
+	if len(was.Migration.Groups) == 0 {
+		return nil, "", nil
+	}
+	view, err := drain.Look(ctx, client, was.Migration)
+	if err != nil || view.Node == nil {
+		return nil, "", err
+	}
+	records, err := r.Store.Records(ctx, was.Rack)
+	if err != nil {
+		return nil, "", err
+	}
+	brakes := strings.Join(records.Brakes(), ", ")
+	now = &store.Migrating{Groups: view.Groups, Nodes: view.Nodes, Held: outcome.ShortenTo(mostHeld, cmp.Or(brakes, view.Held))}
+	switch before := was.Migrating; {
+	case now.Held == "":
+	case before != nil && before.Held == now.Held:
+		now.Since = before.Since
+	default:
+		now.Since = r.Now().UTC().Format(time.RFC3339)
+	}
+	if brakes == "" && view.Due() {
+		goesOn = "the next step of migrate_node_groups, at node " + view.Node.GetName()
+	}
+	return now, goesOn, nil
+}

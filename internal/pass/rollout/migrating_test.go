@@ -1,0 +1,55 @@
+package rollout
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// node adds a Ready node of a node group.
+func (s *scene) node(name, group string) object {
+	node := object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": name, "labels": object{ownership.LabelNodeGroup: group}}}
+	s.Create(node)
+	s.Status(node, object{"allocatable": object{"cpu": "2", "pods": "20"}, "conditions": []any{object{"type": "Ready", "status": "True"}}})
+	return node
+}
+
+// The node check counts the nodes of groups that are emptied, says what holds the present one, and requests a pass whenever the next
+// step can be taken, but not while a brake is in force.
+func TestAMigration(t *testing.T) {
+	s := begin(t, "workload")
+	record, err := s.rollout.Store.Rollout(t.Context(), "demo")
+	s.must(err)
+	record.Migration = plan.Migration{Groups: []string{"apps"}, Others: []string{"system"}, Keep: 1}
+	s.must(s.rollout.Store.SaveRollout(t.Context(), *record))
+	s.node("system-1", "system")
+	apps := s.node("apps-1", "apps")
+	pod := object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "db", "namespace": "default"},
+		"spec": object{"nodeName": "apps-1", "containers": []any{object{"name": "c", "image": "i"}}}}
+	s.Create(pod)
+	is := func(after time.Duration, want *store.Migrating, requested int) {
+		t.Helper()
+		status := s.after(after)
+		if got := status.Migrating; (got == nil) != (want == nil) || got != nil && *got != *want || len(s.requested) != requested {
+			t.Errorf("%+v, requested %v; want %+v, %d", got, s.requested, want, requested)
+		}
+	}
+	held := "pod default/db on node apps-1 belongs to no controller that would start it elsewhere; delete it, if it is not needed"
+	is(5*time.Minute, &store.Migrating{Groups: 1, Nodes: 1, Held: held, Since: stamp(5 * time.Minute)}, 1) // to begin with the node
+	s.Change(apps, func(node *unstructured.Unstructured) {
+		node.SetAnnotations(map[string]string{ownership.AnnotationMigrating: "emptying"})
+		s.must(unstructured.SetNestedField(node.Object, true, "spec", "unschedulable"))
+	})
+	is(10*time.Minute, &store.Migrating{Groups: 1, Nodes: 1, Held: held, Since: stamp(5 * time.Minute)}, 1)
+	s.Remove(pod)
+	is(15*time.Minute, &store.Migrating{Groups: 1, Nodes: 1}, 2)
+	s.must(s.rollout.Store.SaveRecords(t.Context(), "demo", plan.Records{Paused: true}))
+	is(20*time.Minute, &store.Migrating{Groups: 1, Nodes: 1, Held: "paused", Since: stamp(20 * time.Minute)}, 2)
+	s.Remove(apps)
+	is(25*time.Minute, nil, 2)
+}
