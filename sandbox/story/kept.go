@@ -32,6 +32,7 @@ func Kept(s *Script) {
 	}
 
 	s.Chapter("A pool for each of three pods", func() {
+		s.Until("the first nodes have gone", nodes, "", 2*time.Minute) // a pod that tolerates everything would run on one that is ending
 		s.Reconciled(s.Put(pools, `[{"name":"tolerant"},{"name":"quiet"},{"name":"guarded"}]`))
 		for _, a := range apps {
 			a.start(s)
