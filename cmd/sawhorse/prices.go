@@ -41,8 +41,8 @@ type market struct {
 	now    func() time.Time
 }
 
-// pricingRegion is where AWS's price list is served for a region. It is served in few.
-// https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/using-price-list-query-api.html#price-list-query-api-endpoints
+// pricingRegion is where AWS's price list is served for a region. It is served in few (AWS Billing User Guide, "AWS Price List
+// Query API endpoints").
 func pricingRegion(region string) string {
 	switch area, _, _ := strings.Cut(region, "-"); area {
 	case "ap":

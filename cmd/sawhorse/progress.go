@@ -26,6 +26,7 @@ func (p *progress) say(text string) {
 // end clears the line.
 func (p *progress) end() {
 	if p.said {
+		p.said = false
 		fmt.Fprint(os.Stderr, "\r\x1b[K")
 	}
 }
