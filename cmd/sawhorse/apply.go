@@ -142,12 +142,16 @@ func (w *watcher) put(ctx context.Context, value string) (int64, error) {
 // written waits until a version of the change is answered, and then for the passes that follow it.
 func (w *watcher) written(ctx context.Context, version int64) error {
 	fmt.Printf("written as version %d of %s\n", version, paths().Change(w.rack))
+	waiting := newProgress()
+	defer waiting.end()
 	for began := w.now(); ; {
+		waiting.say("waiting for a pass to answer the change")
 		status, err := w.readStatus(ctx)
 		if err != nil {
 			return looking(err)
 		}
 		if status != nil && status.Change != nil && status.Change.Version >= version {
+			waiting.end()
 			switch c := status.Change; {
 			case c.Version > version:
 				return undecided(fmt.Sprintf("version %d of the change has come after it; `sawhorse status %s` shows what became of that",

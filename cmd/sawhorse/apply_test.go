@@ -65,6 +65,9 @@ func TestDiff(t *testing.T) {
 				t.Errorf("%s: lacks %q:\n%s", what, want, text)
 			}
 		}
+		if p.Differs == nil {
+			t.Errorf("%s: JSON would have null", what)
+		}
 		if p.Accepted != c.accepted || (p.refused() == nil) != c.accepted {
 			t.Errorf("%s: accepted %t\n%s", what, p.Accepted, text)
 		}

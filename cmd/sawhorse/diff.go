@@ -96,7 +96,7 @@ var lasting = []string{"cluster_name", "karpenter_auth_mode", "karpenter_enabled
 
 // propose compares a file of settings with the rack's parameters, and judges the rack as it would be.
 func (w *watcher) propose(ctx context.Context, file string, prune bool) (proposal, error) {
-	p := proposal{Rack: w.rack}
+	p := proposal{Rack: w.rack, Differs: []difference{}}
 	text, err := readFile(file)
 	if err != nil {
 		return p, unusable{err}

@@ -32,12 +32,13 @@ func readSettings(text []byte) (settings, error) {
 	if err != nil {
 		return nil, err
 	}
+	var unknown []error
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if _, known := params.Lookup(name); !known {
-			return nil, errors.New(unknownParameter(name))
+			unknown = append(unknown, errors.New(unknownParameter(name)))
 		}
 	}
-	return all, nil
+	return all, errors.Join(unknown...)
 }
 
 // equals reports whether a file has lines name=value: its first line that is no comment has the = before any other mark.

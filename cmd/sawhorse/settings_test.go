@@ -46,6 +46,7 @@ func TestSettingsThatCannotBeRead(t *testing.T) {
 	for text, want := range map[string]string{
 		"karpenter_enabeld=true":                           `there is no parameter "karpenter_enabeld"; did you mean karpenter_enabled?`,
 		`{"karpenter_enabeld": "true"}`:                    "did you mean karpenter_enabled?",
+		"karpenter_enabeld=true\nnode_dsik=20":             "karpenter_enabled?\nthere is no parameter \"node_dsik\"; did you mean node_disk?",
 		"node_disk=20\nnode_disk=30":                       "line 2: node_disk is there twice; keep one of them",
 		"node_disk: 20\nnode_disk: 30":                     "line 2: node_disk is there twice",
 		`{"node_disk": "20", "node_disk": "20"}`:           "node_disk is there twice",

@@ -196,9 +196,6 @@ const TaintSystem = "CriticalAddonsOnly"
 // NodePool.
 const Retiring = "sawhorse.dev/retiring"
 
-// AnnotationMigrating is on a node that migrate_node_groups empties, see package drain.
-const AnnotationMigrating = "sawhorse.dev/migrating"
-
 // What a NodeClaim has that is replaced because of its age.
 const (
 	// Rotating is its label.
@@ -211,6 +208,9 @@ const (
 	NodePoolHash        = "karpenter.sh/nodepool-hash"
 	NodePoolHashVersion = "karpenter.sh/nodepool-hash-version"
 )
+
+// AnnotationMigrating is on a node that migrate_node_groups empties, see package drain.
+const AnnotationMigrating = "sawhorse.dev/migrating"
 
 // Annotations on Deployments that Sawhorse changed but did not make. They are removed when the change is undone.
 const (

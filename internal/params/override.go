@@ -48,7 +48,7 @@ var protectedFields = []protectedField{
 // protectedOfBuild and protectedOfDefaults are those that karpenter_build_config and karpenter_defaults_config may not set besides.
 var (
 	protectedOfBuild = []protectedField{
-		{append(nodeLabels[:4:4], ownership.LabelBuild), "Sawhorse sets it on every build node"},
+		{append(nodeLabels[:4:4], ownership.LabelBuild), "it marks the build nodes"},
 	}
 	protectedOfDefaults = []protectedField{
 		{[]string{"nodePool", "replicas"}, "it would make every pool static; write it in the config of one pool"},
@@ -70,7 +70,7 @@ var wholes = map[string]string{"NodePool": "nodePool", "EC2NodeClass": "ec2NodeC
 // overrides reads karpenter_defaults_config, karpenter_config and karpenter_build_config. Unknown fields and wrong values are found
 // later, when the Karpenter objects are made.
 func (r *Result) overrides(objects map[string]Object) {
-	r.Config.Defaults = r.override(ParamDefaults, protectedOfDefaults, objects)
+	r.Config.Defaults = r.override(ParamDefaults, slices.Concat(protectedOfBuild, protectedOfDefaults), objects)
 	r.Config.Workload.Override = r.override(ParamOverride, nil, objects)
 	r.Config.Build.Override = r.override(ParamBuildConfig, protectedOfBuild, objects)
 }
@@ -111,7 +111,7 @@ func (s source) read(config map[string]any, protected []protectedField) (made Ov
 	s.sections(config)
 	s.protected(slices.Concat(protectedFields, protected), config)
 	s.reservedRequirements(config)
-	if s.parameter == ParamBuildConfig {
+	if s.parameter != ParamOverride && s.parameter != ParamAdditional { // those of the workload and of an entry may be as they like
 		s.reservedTaints(config)
 	}
 	s.protectedTags(config)

@@ -123,7 +123,7 @@ func (r *Result) known(in Input) map[string]string {
 		case slices.Contains(in.Secure, name):
 			r.problem(name, "", "%s is a SecureString, which Sawhorse does not read because none of its settings is a secret; "+
 				"delete it and write it again with --type String", name)
-		case value != "" && value != Unset:
+		case value != "" && value != Unset && value != Default:
 			texts[name] = value
 		}
 	}

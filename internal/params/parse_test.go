@@ -111,7 +111,7 @@ func TestAbsentUnsetAndEmptyAreTheDefault(t *testing.T) {
 	if len(absent.Problems)+len(absent.Warnings) > 0 {
 		t.Fatalf("an empty rack: %v %v", absent.Problems, absent.Warnings)
 	}
-	for _, text := range []string{"", Unset} {
+	for _, text := range []string{"", Unset, Default} {
 		all := map[string]string{}
 		for _, p := range Table {
 			all[p.Name] = text

@@ -497,7 +497,6 @@ const (
 	ParamFreeze      = "karpenter_freeze"
 	ParamBuildRole   = "build_node_minimal_role_enabled"
 	ParamPaused      = "paused"
-	ParamMigrate     = "migrate_node_groups"
 	ParamOverlays    = "karpenter_node_overlays_config"
 	// ParamRotateAfter is the age at which nodes are replaced within budgets.
 	ParamRotateAfter = "karpenter_rotate_after"
@@ -505,6 +504,7 @@ const (
 	ParamWindow        = "karpenter_disruption_window"
 	ParamBlockSchedule = "karpenter_disruption_block_schedule"
 	ParamBlockDuration = "karpenter_disruption_block_duration"
+	ParamMigrate       = "migrate_node_groups"
 )
 
 // Names of the other parameters that the rules refer to.
@@ -543,5 +543,10 @@ func Lookup(name string) (Param, bool) {
 // Unset is the value that means absent, because SSM cannot store an empty one.
 const Unset = "unset"
 
-// AllowedPattern returns the pattern for SSM: the whole value, or the word unset.
-func (p Param) AllowedPattern() string { return "^(" + Unset + "|" + string(p.Pattern) + ")$" }
+// Default is the value that means the built-in default: the same as Unset in a rack that no fleet has settings for.
+const Default = "default"
+
+// AllowedPattern returns the pattern for SSM: the whole value, or one of the words unset and default.
+func (p Param) AllowedPattern() string {
+	return "^(" + Unset + "|" + Default + "|" + string(p.Pattern) + ")$"
+}

@@ -15,6 +15,7 @@ func Files(s *Script) {
 		s.Check("limit and label", limit, "200,core")
 		s.Contains("the status has the note", "sawhorse status demo", "Written  files")
 		s.Contains("then nothing differs", "sawhorse diff demo after.env", "nothing differs")
+		s.Contains("racks lists it", "sawhorse racks", "demo  Reconciled")
 	})
 
 	s.Chapter("A file with a mistake changes nothing", func() {

@@ -50,7 +50,7 @@ func TestAWrongRequestIsRefused(t *testing.T) {
 		{ask, `{"rack":"demo","full":[true],"force":null}`, "demo", []string{
 			"force: force is null; allowed is an array", "full: full is an array;"}},
 		{ask, `{"rack":"demo","force":["room","rooms",7]}`, "demo", []string{
-			`force[1]: force has the word "rooms"; allowed are room, foreign-pools, instances, version, new-defaults, retire:{pool};`,
+			`force[1]: force has the word "rooms"; allowed are room, foreign-pools, instances, version, new-defaults, contested, retire:{pool};`,
 			"force[2]: force has the word 7;"}},
 		{ask, `{"rack":"demo","reason":{},"request":7}`, "demo", []string{
 			"reason: reason is an object; allowed is text",

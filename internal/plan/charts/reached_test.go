@@ -249,16 +249,19 @@ func objectReaches(object, usual plan.Object) string {
 	return ""
 }
 
+// selecting are labels by which Services of kube-system choose pods.
+var selecting = []string{"k8s-app", "app"}
+
 // added returns a key that is new and belongs to somebody, or that has another value.
-func added(after, before map[string]any) string {
+func added(after, before map[string]any, owned ...string) string {
 	for key, value := range after {
 		if was, is := before[key]; is && was == value {
 			continue
-		} else if is || slices.Contains([]string{"k8s-app", "app"}, key) {
+		} else if is || slices.Contains(owned, key) {
 			return fmt.Sprint(key, "=", value)
 		}
 		for _, owner := range []string{"kubernetes.io", "k8s", "karpenter", "sawhorse", "amazonaws", "helm", "istio"} {
-			if strings.Contains(key, owner) {
+			if domain, _, has := strings.Cut(key, "/"); has && strings.Contains(domain, owner) {
 				return fmt.Sprint(key, "=", value)
 			}
 		}
@@ -289,7 +292,8 @@ func podsReach(deployment, usual appsv1.Deployment) string {
 		}
 		return all
 	}
-	if foreign := added(asAny(pod.Labels), asAny(want.Labels)) + added(asAny(pod.Annotations), asAny(want.Annotations)); foreign != "" {
+	labels, annotations := added(asAny(pod.Labels), asAny(want.Labels), selecting...), added(asAny(pod.Annotations), asAny(want.Annotations))
+	if foreign := labels + annotations; foreign != "" {
 		return "pods: " + foreign
 	}
 	if !reflect.DeepEqual(deployment.Spec.Selector, usual.Spec.Selector) || len(pod.Spec.Containers) != 1 {

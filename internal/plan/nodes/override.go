@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -66,6 +68,7 @@ func (l layer) replace(d *draft, top string, config map[string]any, path, merged
 			continue
 		}
 		at := append(slices.Clone(path), key)
-		d.override(l.from(append([]string{top}, at...)...), fields[key], at...)
+		// A copy, because what comes over the config is set in it, and other pools have the same config.
+		d.override(l.from(append([]string{top}, at...)...), runtime.DeepCopyJSONValue(fields[key]), at...)
 	}
 }
