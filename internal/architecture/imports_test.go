@@ -103,8 +103,8 @@ var mayImport = map[string][]string{
 
 	"cmd/...": {
 		"events", "internal/canonical", "internal/doctor", "internal/doctor/observe", "internal/k8s", "internal/outcome", "internal/ownership",
-		"internal/params", "internal/plan", "internal/plan/charts", "internal/plan/nodes", "internal/register", "internal/store", "internal/validation",
-		"statemachine",
+		"internal/params", "internal/plan", "internal/plan/charts", "internal/plan/nodes", "internal/register", "internal/store",
+		"internal/validation", "statemachine",
 	},
 	"cdk":        {"events", "internal/karpenter", "internal/metrics", "internal/ownership", "internal/params", "statemachine"},
 	"cdk/bundle": nil,

@@ -197,7 +197,8 @@ func (r *Result) windowAdvice() {
 	case open == len(week):
 		r.warning(ParamWindow, "", "%s is %s, which is the whole week: nothing is blocked; unset it", ParamWindow, Quoted(r.Config.Window))
 	case open < little:
-		r.warning(ParamWindow, "", "%s is %s, which leaves %d minutes a week: Karpenter may not get around to replacing the nodes; write a longer "+
+		r.warning(ParamWindow, "", "%s is %s, which leaves %d minutes a week: Karpenter may not get around to replacing the nodes; write a "+
+			"longer "+
 			"time", ParamWindow, Quoted(r.Config.Window), open)
 	}
 }

@@ -135,7 +135,8 @@ func TestBlocks(t *testing.T) {
 func TestWindowAdvice(t *testing.T) {
 	for window, want := range map[string][]string{
 		"SAT 09:00-10:00": nil,
-		"SAT 09:00-09:30,SUN 09:00-09:29": {`karpenter_disruption_window: karpenter_disruption_window is "SAT 09:00-09:30,SUN 09:00-09:29", which ` +
+		"SAT 09:00-09:30,SUN 09:00-09:29": {`karpenter_disruption_window: ` +
+			`karpenter_disruption_window is "SAT 09:00-09:30,SUN 09:00-09:29", which ` +
 			`leaves 59 minutes a week: Karpenter may not get around to replacing the nodes; write a longer time`},
 		"MON-SUN 00:00-24:00": {`karpenter_disruption_window: karpenter_disruption_window is "MON-SUN 00:00-24:00", which is the whole week: ` +
 			`nothing is blocked; unset it`},

@@ -61,7 +61,8 @@ func (r *Result) provision(iopsOf, iopsAt, throughputOf, throughputAt string, po
 	}
 	if iops := cmp.Or(pool.VolumeIOPS, baseIOPS); pool.VolumeThroughput*iopsPerMiBs > iops {
 		r.problem(throughputOf, throughputAt, "%s is %d MiB/s, but EBS provisions at most 0.25 MiB/s for each of the volume's IOPS, "+
-			"which are %d: allowed are %d; write %d or less, or %s of %d", throughputName, pool.VolumeThroughput, iops, iops/iopsPerMiBs, iops/iopsPerMiBs,
+			"which are %d: allowed are %d; write %d or less, or %s of %d", throughputName, pool.VolumeThroughput, iops, iops/iopsPerMiBs,
+			iops/iopsPerMiBs,
 			iopsName, pool.VolumeThroughput*iopsPerMiBs)
 	}
 }

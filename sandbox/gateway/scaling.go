@@ -69,7 +69,8 @@ func (g *gateway) instances(ctx context.Context, action string, body []byte) (st
 // shrink takes one node from the desired size of a node group, as Auto Scaling does, which EKS then shows.
 func (g *gateway) shrink(ctx context.Context, group string) error {
 	body := fmt.Sprintf(`{"group":%q}`, group)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.cfg.MiniStack.JoinPath("/_sandbox/shrink").String(), strings.NewReader(body))
+	at := g.cfg.MiniStack.JoinPath("/_sandbox/shrink").String()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(body))
 	if err != nil {
 		return err
 	}

@@ -77,6 +77,7 @@ func onQuietNodes(s *Script) {
 	s.Reconciled(s.Put("karpenter_consolidation_enabled", "false"))
 	apart.start(s)
 	s.Check("the NodePool of their nodes", apart.where(), "workload")
+	s.Until("nodes of NodePools, without the first ones", nodes+" | wc -l", "3", 3*time.Minute)
 }
 
 // changed writes karpenter_version and waits until that version is in force and its controller runs.

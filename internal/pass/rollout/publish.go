@@ -29,7 +29,8 @@ func rolledOut(was store.Rollout, pools store.Pools, now time.Time) bool {
 
 // differs reports whether there is something new to report.
 func differs(was, next store.Rollout, now time.Time) bool {
-	if !reflect.DeepEqual(was.Migrating, next.Migrating) || !was.Ended.Equal(next.Ended) || len(was.Pools) != len(next.Pools) || was.Looked.IsZero() {
+	if !reflect.DeepEqual(was.Migrating, next.Migrating) || !was.Ended.Equal(next.Ended) || len(was.Pools) != len(next.Pools) ||
+		was.Looked.IsZero() {
 		return true
 	}
 	counted := false

@@ -57,9 +57,11 @@ type volume struct {
 	gib   int64
 }
 
-// refuse adds a problem with one of the volume's fields.
+// refuse adds a problem with one of the volume's fields. Those of parameters are judged where they are read, for each pool.
 func (v *volume) refuse(field, format string, args ...any) {
-	v.findings.refuse(v.from(field), format, args...)
+	if from := v.from(field); from.config {
+		v.findings.refuse(from, format, args...)
+	}
 }
 
 func (v *volume) from(field string) origin {
