@@ -58,7 +58,7 @@ func (g *gateway) instances(ctx context.Context, action string, body []byte) (st
 		return fmt.Sprintf("<AutoScalingInstances><member><InstanceId>%s</InstanceId><AutoScalingGroupName>eks-%s</AutoScalingGroupName>"+
 			"<LifecycleState>%s</LifecycleState></member></AutoScalingInstances>", instance, group, state), nil
 	case group == "":
-		return "", fmt.Errorf("Instance Id not found - No managed instance found for instance ID: %s", instance)
+		return "", fmt.Errorf("no managed instance found for instance ID: %s", instance)
 	}
 	if err := g.cfg.Instances.End(ctx, instance); err != nil {
 		return "", err

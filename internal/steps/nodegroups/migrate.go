@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/drain"
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -125,7 +126,7 @@ func (n *run) terminate(ctx context.Context, group *types.Nodegroup, node *unstr
 	found, err := n.AutoScaling.DescribeAutoScalingInstances(ctx,
 		&autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: []string{instance}})
 	if err != nil {
-		return false, fmt.Errorf("Node/%s: look up its instance %s in Auto Scaling: %w", node.GetName(), instance, err)
+		return false, fmt.Errorf("%s: look up its instance %s in Auto Scaling: %w", k8s.Subject(node), instance, err)
 	}
 	if slices.ContainsFunc(found.AutoScalingInstances, inService) {
 		_, err := n.AutoScaling.TerminateInstanceInAutoScalingGroup(ctx, &autoscaling.TerminateInstanceInAutoScalingGroupInput{
@@ -135,7 +136,7 @@ func (n *run) terminate(ctx context.Context, group *types.Nodegroup, node *unstr
 			return false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("Node/%s: end its instance %s, and take one from the size of node group %s: %w", node.GetName(), instance,
+			return false, fmt.Errorf("%s: end its instance %s, and take one from the size of node group %s: %w", k8s.Subject(node), instance,
 				*group.NodegroupName, err)
 		}
 		n.progress.Changed("emptied and ended, with its place in node group "+*group.NodegroupName, "Node/%s", node.GetName())
