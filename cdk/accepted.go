@@ -34,6 +34,7 @@ var wildcards = []wildcard{
 		"conditions on the principal"},
 	{":podidentityassociation/*", "of clusters that racks name after the stack is deployed; their ids are EKS's"},
 	{":addon/*", "of clusters that racks name after the stack is deployed; only read"},
+	{":autoScalingGroup:*:autoScalingGroupName/eks-*", "EKS names the Auto Scaling groups of node groups so; by a condition on EKS's tag"},
 	{":oidc-provider/*", "a cluster's provider has an id of EKS's in its name; only read"},
 	{"-karpenter", "a rack's role, queue and rule are named after the rack"},
 	{"-karpenter-nodes", "a rack's role is named after the rack"},
