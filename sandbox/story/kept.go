@@ -45,7 +45,7 @@ func Kept(s *Script) {
 		s.Unset(pools)
 		s.Reconciled()
 		goes("tolerant")
-		s.Check("where it runs", tolerant.where(), "workload")
+		s.Until("where it runs", tolerant.where(), "workload", 2*time.Minute) // it tolerates nodes that are ending, too
 		held("quiet", `"held":"Pod has \"karpenter.sh/do-not-disrupt\" annotation`)
 		held("guarded", `"held":"Pdb prevents pod evictions`)
 		s.Type("sawhorse status demo")
