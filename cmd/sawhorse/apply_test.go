@@ -17,6 +17,7 @@ func turnedOn(t *testing.T) *stage {
 	for name, value := range map[string]string{
 		"karpenter_enabled": "true", "karpenter_auth_mode": "true", "karpenter_cpu_limit": "100", "node_type": "m5.large", "tags": "unset",
 		"karpenter_config": `{"nodePool":{"weight":10}}`, "karpenter_node_labels": "a=b",
+		"additional_karpenter_nodepools_config": `[{"name":"late"}]`,
 	} {
 		s.cloud.SSM.Values[folder+name], s.cloud.SSM.Versions[folder+name] = value, 1
 	}
@@ -51,11 +52,13 @@ func TestDiff(t *testing.T) {
 			[]string{"PARAMETER            NOW  THEN\nkarpenter_cpu_limit  100  200\n", "pool workload is changed: its 12 nodes stay"}},
 		"what replaces nodes": {"karpenter_node_labels=", false, true,
 			[]string{"karpenter_node_labels  a=b  unset\n", "pool workload is changed: Karpenter replaces its 12 nodes (NodePoolDrifted)"}},
+		"a pool that the status does not have": {`additional_karpenter_nodepools_config=[{"name":"late","cpu_limit":8}]`, false, true,
+			[]string{"pool late is changed: "}},
 		"what is refused": {"karpenter_cpu_limit=many\nkarpenter_node_disk=7", false, false,
 			[]string{"karpenter_cpu_limit  100    many\nkarpenter_node_disk  unset  7\n", `problem  karpenter_cpu_limit: `}},
 		"with --prune": {"karpenter_cpu_limit=100", true, true, []string{
-			"PARAMETER              NOW                         THEN\nkarpenter_config       {\"nodePool\":{\"weight\":10}}  unset\n",
-			"kept     karpenter_auth_mode: --prune does not unset it", "kept     karpenter_enabled: ", "node_type              m5.large",
+			"karpenter_config                       {\"nodePool\":{\"weight\":10}}  unset\n",
+			"kept     karpenter_auth_mode: --prune does not unset it", "kept     karpenter_enabled: ", "node_type                              m5.large",
 		}},
 	} {
 		s := turnedOn(t)

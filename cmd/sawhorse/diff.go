@@ -125,8 +125,9 @@ func (w *watcher) propose(ctx context.Context, file string, prune bool) (proposa
 		then[name] = next
 		p.Differs = append(p.Differs, difference{name, now, next})
 	}
-	judged, _ := input{Rack: w.rack, Params: then, Previous: tree.Values, Observed: known(status)}.outlook()
+	judged, _ := input{Rack: w.rack, Params: then, Previous: tree.Values}.outlook()
 	p.answer, p.Pools = judged.answer, judged.Pools
+	p.count(status)
 	return p, nil
 }
 
@@ -143,16 +144,18 @@ func (p *proposal) prune(now, wanted settings) {
 	}
 }
 
-// known are the facts that a rack's status has: how many nodes its pools have.
-func known(status *store.Status) (facts plan.Facts) {
-	if status == nil || status.Pools == nil {
-		return facts
+// count adds how many nodes the pools have, as far as the rack's status says so: it may be older than a pool, or have left some out.
+func (p *proposal) count(status *store.Status) {
+	if status == nil {
+		return
 	}
-	facts.Pools = map[string]plan.PoolFacts{}
-	for _, pool := range status.Pools {
-		facts.Pools[pool.Pool] = plan.PoolFacts{Nodes: pool.Nodes}
+	for i := range p.Pools {
+		for _, pool := range status.Pools {
+			if pool.Pool == p.Pools[i].Pool && p.Pools[i].Nodes == nil {
+				p.Pools[i].Nodes = &pool.Nodes
+			}
+		}
 	}
-	return facts
 }
 
 // show prints the proposal.

@@ -77,7 +77,7 @@ func (c *Client) overwrite(ctx context.Context, kind Kind, live, object *unstruc
 		return applied, err
 	}
 	path, _ := lacking(object.Object, live.Object)
-	list := Conflict{Manager: SetBy(live), Field: "." + path, Wanted: wish(object.Object)}
+	list := Conflict{Manager: SetBy(live), Field: path, Wanted: wish(object.Object)}
 	if err := c.rule(ctx, object, &list); err != nil || !list.Ruling.Write {
 		applied.Action, applied.Contested = Unchanged, []Conflict{list}
 		return applied, err

@@ -38,8 +38,8 @@ type Arbiter struct {
 	Contests Contests
 	// Now returns the current time.
 	Now func() time.Time
-	// Once means that a contested setting is not applied once a day: each time would replace nodes. It is applied when Sawhorse
-	// wants another value, or a pass is forced to.
+	// Once means that a revert counts however long ago the last one was, and that a contested setting is not applied once a day: each
+	// time would replace nodes. It is applied when Sawhorse wants another value, or a pass is forced to.
 	Once bool
 	// Forced is the generation of a pass that is forced to apply contested settings, each once, or 0.
 	Forced int64
@@ -64,14 +64,14 @@ func (a Arbiter) Rule(ctx context.Context, rack, subject, wanted string) (Ruling
 	if err != nil {
 		return Ruling{}, err
 	}
-	rested := a.Now().Sub(contest.Written) > truce
+	rested := !a.Once && a.Now().Sub(contest.Written) > truce
 	switch {
 	case contest.Wanted != wanted || contest.Forced < a.Forced:
 		return Ruling{Write: true}, nil
 	case rested && !contest.Noticed:
 		return Ruling{Write: true, Times: 1}, nil
 	case contest.Noticed:
-		return Ruling{Write: rested && !a.Once, Times: contest.Times, once: a.Once}, nil
+		return Ruling{Write: rested, Times: contest.Times, once: a.Once}, nil
 	}
 	contest.Times, contest.Noticed = contest.Times+1, true
 	ruling := Ruling{Write: contest.Times == 1, Times: contest.Times, once: a.Once}

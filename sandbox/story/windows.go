@@ -22,8 +22,10 @@ func Windows(s *Script) {
 	s.Chapter("In a blocked time a drifted node stays", func() {
 		s.Reconciled(s.Change(map[string]string{
 			"karpenter_disruption_block_schedule": fmt.Sprintf("%d %d * * *", began.Minute(), began.Hour()),
-			"karpenter_disruption_block_duration": "23h", "karpenter_consolidate_after": "1h",
+			"karpenter_disruption_block_duration": "23h",
 		}))
+		s.Until("the first nodes have gone", nodes, "", 3*time.Minute) // empty nodes do, in a blocked time too
+		s.Reconciled(s.Put("karpenter_consolidate_after", "1h"))
 		s.Check("disruption budgets", budgets, "build 10% 0;workload 10% 0;")
 		s.Says("Karpenter's expiry reads no budgets: nodes of build or workload expire in the blocked times too")
 		single.start(s)

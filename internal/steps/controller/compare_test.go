@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -120,6 +121,22 @@ func TestAuditOfTheController(t *testing.T) {
 		if got := s.due(PartRelease); got != "" {
 			t.Errorf("%s: repaired, and due: %q", edit.found, got)
 		}
+	}
+	t.Log("what somebody changes again: it is left, and told, and an audit finds it")
+	for _, edit := range []int{0, 2} { // a field of a map, and an element of a list that cannot be as wanted beside the other
+		s.Change(edits[edit].object, edits[edit].change)
+		progress := s.run(PartRelease)
+		subject, field, _ := strings.Cut(edits[edit].found, ": ")
+		want := subject + " " + field + " is contested: somebody has set it back 2 times"
+		if !progress.Unfinished || !strings.Contains(fmt.Sprint(progress.Warnings), want) {
+			t.Errorf("%v, want %s", progress.Warnings, want)
+		}
+		if got := s.due(PartRelease); !strings.Contains(got, edits[edit].found) {
+			t.Errorf("left, and an audit finds %q", got)
+		}
+		s.Remove(edits[edit].object)
+		s.run(PartRelease, "created "+subject)
+		s.RolledOut(deployment)
 	}
 	service := named("v1", "Service", "karpenter")
 	s.Remove(service)

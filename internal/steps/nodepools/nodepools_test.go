@@ -227,6 +227,7 @@ func TestContested(t *testing.T) {
 	if progress := pass(2, true, "720h"); len(progress.Incidents) != 1 {
 		t.Errorf("the first time: %v", progress.Incidents)
 	}
+	s.clock = s.clock.Add(7 * 24 * time.Hour) // also a tool that comes once a week
 	revert("48h")
 	left(3, false)
 	left(4, false)
