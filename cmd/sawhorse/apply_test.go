@@ -58,7 +58,8 @@ func TestDiff(t *testing.T) {
 			[]string{"karpenter_cpu_limit  100    many\nkarpenter_node_disk  unset  7\n", `problem  karpenter_cpu_limit: `}},
 		"with --prune": {"karpenter_cpu_limit=100", true, true, []string{
 			"karpenter_config                       {\"nodePool\":{\"weight\":10}}  unset\n",
-			"kept     karpenter_auth_mode: --prune does not unset it", "kept     karpenter_enabled: ", "node_type                              m5.large",
+			"kept     karpenter_auth_mode: --prune does not unset it", "kept     karpenter_enabled: ",
+			"node_type                              m5.large",
 		}},
 	} {
 		s := turnedOn(t)

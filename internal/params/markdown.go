@@ -9,9 +9,9 @@ import (
 // Markdown returns the documentation of all parameters, which is the content of docs/parameters.md.
 func Markdown() string {
 	var out strings.Builder
-	out.WriteString("# Parameters\n\nWritten by `sawhorse params`. A parameter that is absent, or whose value is one of the words `unset` and `default`, " +
-		"has its default. The order of a list has no effect, except for instance types, and an element that is repeated counts once. In a " +
-		"pool's JSON an empty text is an absent field.\n")
+	out.WriteString("# Parameters\n\nWritten by `sawhorse params`. A parameter that is absent, or whose value is one of the words " +
+		"`unset` and `default`, has its default. The order of a list has no effect, except for instance types, and an element that is repeated " +
+		"counts once. In a pool's JSON an empty text is an absent field.\n")
 	for _, section := range Sections {
 		fmt.Fprintf(&out, "\n## %s\n\n| name | type | default | allowed | meaning |\n|---|---|---|---|---|\n", section)
 		for _, p := range Table {
