@@ -25,6 +25,8 @@ type Version struct {
 	Secure   bool
 	Number   int64
 	Modified time.Time
+	// By is the ARN of who wrote it. Only ReadHistory tells it.
+	By string
 }
 
 // VersionReader is the part of SSM's API that reading one parameter needs.
@@ -72,7 +74,7 @@ func ReadHistory(ctx context.Context, reader ChangeReader, name string) ([]Versi
 		for _, p := range page.Parameters {
 			all = append(all, Version{
 				Text: aws.ToString(p.Value), Secure: p.Type == types.ParameterTypeSecureString,
-				Number: p.Version, Modified: aws.ToTime(p.LastModifiedDate),
+				Number: p.Version, Modified: aws.ToTime(p.LastModifiedDate), By: aws.ToString(p.LastModifiedUser),
 			})
 		}
 	}
