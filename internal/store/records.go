@@ -115,8 +115,8 @@ func (s *Store) LockCluster(ctx context.Context, clusterARN, rack string) (owner
 	return s.ClusterLock(ctx, clusterARN)
 }
 
-// End deletes a rack's claim on its cluster, its baselines, checkpoints and contests, its plan and settings, its status and outputs records,
-// and its records last, so that an interrupted call is repeated. The lease is kept, and goes on counting.
+// End deletes a rack's claim on its cluster, its baselines, checkpoints and contests, its plan and settings, its status and outputs
+// records, and its records last, so that an interrupted call is repeated. The lease is kept, and goes on counting.
 func (s *Store) End(ctx context.Context, rack, clusterARN string) error {
 	if clusterARN != "" {
 		_, err := s.DB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
