@@ -32,6 +32,9 @@ func TestMigrated(t *testing.T) {
 // A file of settings is compared with the rack, and applied as one change.
 func TestFiles(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Files) }
 
+// Each setting makes a snapshot, to which one may go back.
+func TestHistory(t *testing.T) { pool.Take(t).Run(story.Enabled, story.History) }
+
 // Pods keep the nodes of pools that are taken away, and the status says why.
 func TestKept(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.Kept) }
 
