@@ -39,7 +39,8 @@ func TestOperatorsWriteTheNamedRacks(t *testing.T) {
 		keys string
 	}{{custom, `["snapshot#prod","snapshot#team-a-*"]`}, {production, `["snapshot#*"]`}} {
 		_, statements := of.policy(t, "Operator")
-		if !strings.Contains(statements, `"dynamodb:GetItem","dynamodb:Query"`) || !strings.Contains(statements, `"dynamodb:LeadingKeys":`+of.keys) ||
+		if !strings.Contains(statements, `"dynamodb:GetItem","dynamodb:Query"`) ||
+			!strings.Contains(statements, `"dynamodb:LeadingKeys":`+of.keys) ||
 			strings.Count(statements, "dynamodb:") != 4 {
 			t.Errorf("what operators read of the table: %s", statements)
 		}

@@ -75,6 +75,7 @@ func (w *watcher) carry(ctx context.Context, p proposal, how application, object
 	case how.dryRun || len(p.Differs) == 0:
 		return nil
 	}
+	p.expect = w.expected(ctx, p)
 	if err := w.confirm(how.yes); err != nil {
 		return err
 	}

@@ -113,7 +113,10 @@ type proposal struct {
 	Pools []plan.Effect `json:"pools"`
 	// kept has sentences about parameters that stay as they are although the file, or the snapshot, has them otherwise.
 	kept []string
-	// expect is the snapshot whose values the rack has, or 0 if that is not known.
+	// tree and status are what the rack had when the proposal was made.
+	tree   store.Tree
+	status *store.Status
+	// expect is the snapshot whose values that were, or 0 if that is not known.
 	expect int64
 }
 
@@ -170,26 +173,26 @@ func (w *watcher) compare(ctx context.Context, p *proposal, tree store.Tree, wan
 	judged, _ := input{Rack: w.rack, Params: then, Previous: now}.outlook()
 	p.answer, p.Pools = judged.answer, judged.Pools
 	p.count(status)
-	p.expect, err = w.expected(ctx, status, tree)
-	return err
+	p.tree, p.status = tree, status
+	return nil
 }
 
-// expected returns the number of the rack's last snapshot if that has the values of its parameters, or 0: then others have been written
-// since, and no pass has put them into force yet.
-func (w *watcher) expected(ctx context.Context, status *store.Status, tree store.Tree) (int64, error) {
-	if status == nil || status.Snapshot == nil {
-		return 0, nil
+// expected returns the number of the rack's last snapshot if that has the values that the proposal was made from, or 0: then others have
+// been written since, and no pass has put them into force yet.
+func (w *watcher) expected(ctx context.Context, p proposal) int64 {
+	if p.status == nil || p.status.Snapshot == nil {
+		return 0
 	}
-	records := &store.Store{DB: w.table, Name: status.Snapshot.Table}
-	last, err := records.Snapshot(ctx, w.rack, status.Snapshot.Number)
+	records := &store.Store{DB: w.table, Name: p.status.Snapshot.Table}
+	last, err := records.Snapshot(ctx, w.rack, p.status.Snapshot.Number)
 	if err != nil {
 		warn("%v", unread(fmt.Errorf("a write in between will not be noticed: %w", err)))
-		return 0, nil
+		return 0
 	}
-	if last == nil || !maps.Equal(effective(w.rack, tree.Values, *last), last.Params) {
-		return 0, nil
+	if last == nil || !maps.Equal(effective(w.rack, p.tree.Values, *last), last.Params) {
+		return 0
 	}
-	return last.Number, nil
+	return last.Number
 }
 
 // effective returns the values of parameters that a snapshot would have, if the rack's last one is this.
