@@ -50,7 +50,7 @@ func snapshotsOf(c *cobra.Command, rack, begins string) (all []cobra.Completion)
 	if err != nil {
 		return nil
 	}
-	summaries, _ := store.History(ctx, records, rack)
+	summaries, _ := store.History(ctx, records, rack, false)
 	for _, s := range summaries {
 		about := strings.TrimSpace(s.Time.Format(time.RFC3339) + " " + s.Note)
 		all = append(all, cobra.CompletionWithDesc(fmt.Sprint(begins, s.Number), about))

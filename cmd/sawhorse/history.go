@@ -41,7 +41,7 @@ func (w *watcher) history(ctx context.Context, format string) error {
 	}
 	waiting := newProgress()
 	waiting.say("reading the snapshots")
-	all, err := store.History(ctx, records, w.rack)
+	all, err := store.History(ctx, records, w.rack, format == "json")
 	waiting.end()
 	switch {
 	case err != nil:
@@ -111,25 +111,13 @@ func changedIn(s store.Summary) string {
 
 // replacedBy returns how many nodes Karpenter had to replace for a snapshot.
 func replacedBy(s store.Summary) string {
-	nodes, unknown := 0, false
-	for _, p := range s.Pools {
-		switch {
-		case p.Replaced != nil:
-			nodes += *p.Replaced
-		case p.Replaces && p.Nodes != nil:
-			nodes += *p.Nodes
-		case p.Replaces:
-			unknown = true
-		}
-		unknown = unknown || p.MayReplace
-	}
 	switch {
-	case unknown && nodes == 0:
+	case s.More && s.Nodes == 0:
 		return "some"
-	case unknown:
-		return fmt.Sprintf("%d or more", nodes)
+	case s.More:
+		return fmt.Sprintf("%d or more", s.Nodes)
 	}
-	return fmt.Sprint(nodes)
+	return fmt.Sprint(s.Nodes)
 }
 
 // writersOf returns who wrote what a snapshot has changed, by the last part of their ARNs.

@@ -8,9 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/params"
-	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
@@ -47,9 +45,9 @@ func TestHistory(t *testing.T) {
 	all := []store.Summary{
 		{Number: 3, Time: at.Add(time.Hour), Karpenter: "1.12.1", Note: "more", Changed: []store.Changed{
 			{Parameter: "a", By: "arn:aws:iam::1:user/x"}, {Parameter: "b", By: "arn:aws:iam::1:user/x"}, {Parameter: "c"}, {Parameter: "d"}},
-			Pools: []plan.Effect{{Pool: "w", Change: events.PoolChanged, Replaces: true, Nodes: new(5), Replaced: new(3), MayReplace: true}}},
-		{Number: 2, Time: at, Karpenter: "1.10.0", Changed: []store.Changed{{Parameter: "node_disk", By: "arn:aws:sts::1:assumed-role/ops/jo"}},
-			Pools: []plan.Effect{{Pool: "w", Change: events.PoolChanged, Replaces: true}}},
+			Nodes: 3, More: true},
+		{Number: 2, Time: at, Karpenter: "1.10.0", More: true, Changed: []store.Changed{
+			{Parameter: "node_disk", By: "arn:aws:sts::1:assumed-role/ops/jo"}}},
 		{Number: 1, Time: at},
 	}
 	var out bytes.Buffer

@@ -28,6 +28,9 @@ type Summary struct {
 	Karpenter string `json:"karpenter,omitempty"`
 	// Changed are the parameters that have other values than in the snapshot before. The first snapshot has none.
 	Changed []Changed `json:"changed"`
+	// Nodes is how many nodes Karpenter had to replace for it. More means that it may have been more.
+	Nodes int  `json:"nodes"`
+	More  bool `json:"more,omitempty"`
 	// Pools are the effects on the pools' nodes.
 	Pools []plan.Effect `json:"pools,omitempty"`
 	// Note is what the changes of several parameters said.
@@ -109,7 +112,9 @@ func (s *Store) AddSnapshot(ctx context.Context, rack string, snapshot Snapshot)
 // CompleteSnapshot adds the summary of a snapshot, unless it is there.
 func (s *Store) CompleteSnapshot(ctx context.Context, rack string, snapshot Snapshot) error {
 	values := summaryKey(rack, snapshot.Number)
-	values["summary"] = packed(snapshot.Summary)
+	values["pools"] = packed(snapshot.Pools)
+	snapshot.Pools = nil
+	values["summary"] = plain(snapshot.Summary)
 	err := s.put(ctx, values, new("attribute_not_exists(pk)"))
 	if refused(err) {
 		return nil
@@ -166,15 +171,21 @@ func (s *Store) ForgetSnapshots(ctx context.Context, rack string) error {
 	return s.deleteEach(ctx, rack, summaryKey(rack, last.Number), valuesKey(rack, last.Number))
 }
 
-// History returns the summaries of a rack's snapshots, the last one first. It is no method, because no function of the stack reads it.
-func History(ctx context.Context, s *Store, rack string) ([]Summary, error) {
+// History returns the summaries of a rack's snapshots, the last one first, with the effects on pools or without: of a hundred pools and a
+// thousand snapshots these take longer than all else. It is no method, because no function of the stack reads it.
+func History(ctx context.Context, s *Store, rack string, pools bool) ([]Summary, error) {
 	items, err := s.query(ctx, snapshots(rack), "summary#", "summary#"+end)
 	if err != nil {
 		return nil, fmt.Errorf("rack %s: read snapshots: %w", rack, err)
 	}
 	all := make([]Summary, len(items))
 	for i, values := range items {
-		if err := unpack(values, "summary", &all[len(items)-1-i]); err != nil {
+		summary := &all[len(items)-1-i]
+		err := unpack(values, "summary", summary)
+		if err == nil && pools {
+			err = unpack(values, "pools", &summary.Pools)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("rack %s: decode %s: %w", rack, stringOf(values, "sk"), err)
 		}
 	}

@@ -34,7 +34,7 @@ func TestASnapshotIsAddedOnce(t *testing.T) {
 	}
 	must(t, s.AddSnapshot(t.Context(), "demo", snapshot(2, later, "30")))
 	must(t, s.AddSnapshot(t.Context(), "other", snapshot(3, later, "40")))
-	all, err := History(t.Context(), s, "demo")
+	all, err := History(t.Context(), s, "demo", true)
 	if err != nil || len(all) != 2 || all[0].Number != 2 || all[1].Number != 1 || !all[1].Time.Equal(noon) || all[1].Note != "why" ||
 		all[1].Changed[0] != (Changed{"node_disk", "arn:a"}) {
 		t.Errorf("%+v, %v", all, err)
@@ -68,7 +68,7 @@ func TestASnapshotThatWasNotCompleted(t *testing.T) {
 		t.Fatalf("%+v, %v", last, err)
 	}
 	must(t, s.CompleteSnapshot(t.Context(), "demo", *last))
-	if all, err := History(t.Context(), s, "demo"); err != nil || len(all) != 1 || all[0].Number != 1 {
+	if all, err := History(t.Context(), s, "demo", true); err != nil || len(all) != 1 || all[0].Number != 1 {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
@@ -90,7 +90,7 @@ func TestWhichSnapshotsAreKept(t *testing.T) {
 			must(t, s.AddSnapshot(t.Context(), "demo", snapshot(n+1, noon.Add(time.Duration(n)*time.Minute-c.age), fmt.Sprint(n))))
 			must(t, s.PruneSnapshots(t.Context(), "demo", n+1, noon))
 		}
-		all, err := History(t.Context(), s, "demo")
+		all, err := History(t.Context(), s, "demo", true)
 		if err != nil || len(all) != c.kept || all[0].Number != c.count {
 			t.Errorf("%s: %d kept, %v", what, len(all), err)
 		}
@@ -168,7 +168,7 @@ func TestASummaryIsSmall(t *testing.T) {
 	}
 	s, cloud := store()
 	must(t, s.CompleteSnapshot(t.Context(), "demo", Snapshot{Summary: summary}))
-	size := len(attribute(t, cloud, "snapshot#demo summary#000000000000", "summary"))
+	size := len(attribute(t, cloud, "snapshot#demo summary#000000000000", "pools"))
 	if size > 2000 {
 		t.Errorf("%d bytes", size)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
@@ -56,6 +57,7 @@ func (r *Report) keep(ctx context.Context, run store.Run, status store.Status, s
 			Number: 1, Time: r.Now().UTC(), Generation: status.Generation, Karpenter: status.Karpenter, Pools: run.Effects,
 			Changed: []store.Changed{},
 		}}
+		next.Nodes, next.More = replaced(run.Effects)
 		if last != nil {
 			next.Number = last.Number + 1
 			r.attribute(ctx, &next.Summary, last.Differ(settings.Values), run.Versions, settings)
@@ -70,6 +72,22 @@ func (r *Report) keep(ctx context.Context, run store.Run, status store.Status, s
 	}
 	reported.Values, reported.Snapshot = settings.Of, last.Number
 	return nil
+}
+
+// replaced returns how many nodes Karpenter replaces for effects on pools, and whether it may be more.
+func replaced(effects []plan.Effect) (nodes int, more bool) {
+	for _, e := range effects {
+		switch {
+		case e.Replaced != nil:
+			nodes += *e.Replaced
+		case e.Replaces && e.Nodes != nil:
+			nodes += *e.Nodes
+		case e.Replaces:
+			more = true
+		}
+		more = more || e.MayReplace
+	}
+	return nodes, more
 }
 
 // attribute adds what has changed, and who wrote it: for what a change wrote, who wrote the change.

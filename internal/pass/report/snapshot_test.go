@@ -29,7 +29,7 @@ func (s scene) iteration(generation int64, params map[string]string, run store.R
 
 func (s scene) history() []store.Summary {
 	s.Helper()
-	all, err := store.History(s.Context(), s.store, "demo")
+	all, err := store.History(s.Context(), s.store, "demo", true)
 	s.must(err)
 	return all
 }
@@ -61,7 +61,7 @@ func TestSnapshots(t *testing.T) {
 		{Parameter: "karpenter_arch", By: "arn:aws:iam::1:user/b"}, {Parameter: "node_disk", By: "arn:aws:iam::1:user/a"}, {Parameter: "tags"},
 	}
 	got := s.history()
-	if len(got) != 2 || got[0].Number != 2 || got[0].Generation != 9 || got[0].Note != "more" || len(got[0].Pools) != 1 ||
+	if len(got) != 2 || got[0].Number != 2 || got[0].Generation != 9 || got[0].Note != "more" || len(got[0].Pools) != 1 || got[0].Nodes != 3 ||
 		len(got[0].Changed) != 3 {
 		t.Fatalf("%+v", got)
 	}
@@ -125,6 +125,22 @@ func TestValuesWithoutASnapshot(t *testing.T) {
 	s.run(s.iteration(9, map[string]string{"karpenter_config": "{}"}, store.Run{}))
 	if len(s.history()) != 1 || s.status().Snapshot.Number != 1 || len(s.status().Warnings) > 0 {
 		t.Errorf("%+v", s.status())
+	}
+}
+
+func TestReplacedNodes(t *testing.T) {
+	for _, c := range []struct {
+		effects []plan.Effect
+		nodes   int
+		more    bool
+	}{
+		{[]plan.Effect{{Replaces: true, Nodes: new(5), Replaced: new(3)}, {Replaces: true, Nodes: new(2)}, {Nodes: new(7)}}, 5, false},
+		{[]plan.Effect{{Replaces: true}}, 0, true},
+		{[]plan.Effect{{Replaces: true, Nodes: new(2)}, {MayReplace: true, Nodes: new(7)}}, 2, true},
+	} {
+		if nodes, more := replaced(c.effects); nodes != c.nodes || more != c.more {
+			t.Errorf("%+v: %d, %v", c.effects, nodes, more)
+		}
 	}
 }
 
