@@ -60,7 +60,7 @@ func root() *cobra.Command {
 		all.AddCommand(c)
 	}
 	for _, c := range []*cobra.Command{registerCommand(), diffCommand(), applyCommand(), exportCommand(), historyCommand(),
-		rollbackCommand(), racksCommand(), statusCommand(), watchCommand(), costCommand(), doctorCommand()} {
+		rollbackCommand(), racksCommand(), statusCommand(), watchCommand(), costCommand(), whyCommand(), doctorCommand()} {
 		c.GroupID = withAWS
 		all.AddCommand(c)
 	}
