@@ -76,7 +76,8 @@ func TestImagesThatNoTermMayName(t *testing.T) {
 // Without an alias nobody is asked.
 func TestAliasImages(t *testing.T) {
 	s := begin(t)
-	const there = "/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/x86_64/standard/amazon-eks-node-al2023-x86_64-standard-1.35-v20260828/image_id"
+	const there = "/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/x86_64/standard/" +
+		"amazon-eks-node-al2023-x86_64-standard-1.35-v20260828/image_id"
 	s.cloud.SSM.Values[there] = "ami-1"
 	config := enabled
 	config.AMIAliases = map[string]string{"al2023": "al2023@v20260828", "bottlerocket": "bottlerocket@v1.44.0"}

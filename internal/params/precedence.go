@@ -47,11 +47,12 @@ var Precedence = []Layered{
 		{"karpenter_node_expiry", "200h", "200h"},
 		{ParamOverride, `{"nodePool":{"template":{"spec":{"expireAfter":"300h"}}}}`, "300h"},
 	}},
-	{"capacity type of the build pool", "NodePool/build", []string{"template", "spec", "requirements", "0", "values", "0"}, "on-demand", [3]Layer{
-		{ParamDefaults, capacityTypes("spot"), "spot"},
-		{"karpenter_build_capacity_types", "on-demand", "on-demand"},
-		{ParamBuildConfig, capacityTypes("reserved"), "reserved"},
-	}},
+	{"capacity type of the build pool", "NodePool/build", []string{"template", "spec", "requirements", "0", "values", "0"}, "on-demand",
+		[3]Layer{
+			{ParamDefaults, capacityTypes("spot"), "spot"},
+			{"karpenter_build_capacity_types", "on-demand", "on-demand"},
+			{ParamBuildConfig, capacityTypes("reserved"), "reserved"},
+		}},
 	{"label `team` of an entry's nodes", "NodePool/a", []string{"template", "metadata", "labels", "team"}, "", [3]Layer{
 		{ParamDefaults, `{"nodePool":{"template":{"metadata":{"labels":{"team":"all"}}}}}`, "all"},
 		{ParamAdditional, `"labels":"team=one"`, "one"},
