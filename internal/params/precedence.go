@@ -72,7 +72,8 @@ var Precedence = []Layered{
 
 // precedence writes what each combination of layers comes to.
 func precedence(out *strings.Builder) {
-	out.WriteString("\n## The four layers\n\nBuilt-in defaults; `" + ParamDefaults + "`; parameters, or the fields of an entry; the pool's own " +
+	out.WriteString("\n## The four layers\n\n" +
+		"Built-in defaults; `" + ParamDefaults + "`; parameters, or the fields of an entry; the pool's own " +
 		"config (`" + ParamOverride + "`, `" + ParamBuildConfig + "`, or `nodePool` and `ec2NodeClass` of an entry). Each comes over the\n" +
 		"ones before it, and a parameter that is absent sets nothing. Each line is one combination of what is written, and what the\n" +
 		"pool then has; `sawhorse render --explain` says the same of each field of a rack.\n\n" +
