@@ -60,7 +60,7 @@ func root() *cobra.Command {
 		all.AddCommand(c)
 	}
 	for _, c := range []*cobra.Command{registerCommand(), diffCommand(), applyCommand(), exportCommand(), racksCommand(), statusCommand(),
-		watchCommand(), costCommand(), doctorCommand()} {
+		watchCommand(), costCommand(), whyCommand(), doctorCommand()} {
 		c.GroupID = withAWS
 		all.AddCommand(c)
 	}
