@@ -164,7 +164,7 @@ func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 		allow([]string{"eks:DescribeAddon"}, []string{arn("eks", "addon/*")}),
 		allow([]string{"ec2:DescribeSubnets", "ec2:DescribeSecurityGroups", "ec2:DescribeLaunchTemplateVersions",
 			"ec2:DescribeInstanceTypes", "ec2:DescribeImages"}, anything),
-		allow([]string{"ssm:GetParameter"}, []string{publicParameters()}), // the images that they have
+		allow([]string{"ssm:GetParameter", "ssm:GetParameters"}, []string{publicParameters()}), // the images that they have
 		allow([]string{"iam:GetOpenIDConnectProvider"}, []string{iamARN("oidc-provider/*")}),
 		// The request has no path, so IAM knows the path only of a role that exists.
 		allow([]string{"iam:GetRole"}, append(ourRoleNames(), iamARN("role/"+ownership.SpotRole),

@@ -76,14 +76,13 @@ func examine(ctx context.Context, rack, kubernetes string) (doctor.Report, error
 		return doctor.Report{}, err
 	}
 	clusters := eks.NewFromConfig(aws)
-	observed := observe.Read(ctx, rack, paths(), observe.Clients{
+	observed := observe.Read(ctx, rack, kubernetes, paths(), observe.Clients{
 		Parameters: ssm.NewFromConfig(aws, func(o *ssm.Options) { o.RetryMaxAttempts = patientAttempts }), STS: sts.NewFromConfig(aws),
 		EKS: clusters, EC2: ec2.NewFromConfig(aws),
 		IAM: iam.NewFromConfig(aws), KMS: kms.NewFromConfig(aws), SQS: sqs.NewFromConfig(aws),
 		Quotas: servicequotas.NewFromConfig(aws), Rules: eventbridge.NewFromConfig(aws),
 		Dial: k8s.Dial(aws, clusters),
 	})
-	observed.Kubernetes = kubernetes
 	return doctor.Examine(observed), nil
 }
 
