@@ -3,6 +3,7 @@ module github.com/sawhorse-io/sawhorse/tools/prometheus
 go 1.26.1
 
 require (
+	github.com/grafana/grafana-foundation-sdk/go v0.0.22
 	github.com/prometheus/common v0.70.1
 	github.com/prometheus/prometheus v0.313.2
 	go.yaml.in/yaml/v2 v2.4.4

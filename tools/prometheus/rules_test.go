@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -27,11 +28,10 @@ import (
 var update = flag.Bool("update", false, "write what is generated again")
 
 const (
-	folder    = "../../observability/"
-	ruleFile  = folder + "karpenter.rules.yaml"
-	testFile  = folder + "karpenter.rules.test.yaml"
-	resource  = folder + "prometheusrule.yaml"
-	documents = "../../docs/observability.md"
+	folder   = "../../observability/"
+	ruleFile = folder + "karpenter.rules.yaml"
+	testFile = folder + "karpenter.rules.test.yaml"
+	resource = folder + "prometheusrule.yaml"
 )
 
 var promQL = parser.NewParser(parser.Options{})
@@ -177,5 +177,31 @@ func (a alertTest) compare(t *testing.T, all []*rules.AlertingRule) {
 	slices.SortFunc(want, byText)
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%s after %s:\n got %v\nwant %v", a.Alertname, a.EvalTime, got, want)
+	}
+}
+
+// The Prometheus Operator's resource has the same groups.
+func TestResource(t *testing.T) {
+	text, err := os.ReadFile(ruleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, groups, _ := strings.Cut(string(text), "groups:\n")
+	want := `# Generated from karpenter.rules.yaml: the same rules for the Prometheus Operator.
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  name: karpenter
+  namespace: kube-system
+spec:
+  groups:
+` + regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(groups, "  $1")
+	if *update {
+		if err := os.WriteFile(resource, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(resource); err != nil || string(got) != want {
+		t.Errorf("%s is not what karpenter.rules.yaml says (%v); run go test -C tools/prometheus . -run Resource -update", resource, err)
 	}
 }
