@@ -35,8 +35,9 @@ var (
 	listAMIs     = regexp.MustCompile(`^aws ssm get-parameters-by-path --recursive --path ` +
 		`/aws/service/eks/optimized-ami/[0-9.]+/amazon-linux-2023/(x86_64|arm64)/standard --query 'Parameters\[\]\.Name' --output text$`)
 	tagAMIs      = regexp.MustCompile(`^aws ec2 create-tags --resources( ami-[0-9a-f]{17})+ --tags Key=` + ownership.TagNodes + `,Value=true$`)
-	activateTags = regexp.MustCompile(`^aws ce update-cost-allocation-tags-status --cost-allocation-tags-status( TagKey=[A-Za-z]+,Status=Active)+$`)
-	warns        = regexp.MustCompile("^`sawhorse check` warns under `([^`]+)`: \"([^\"]+)\"\\.$")
+	activateTags = regexp.MustCompile(`^aws ce update-cost-allocation-tags-status ` +
+		`--cost-allocation-tags-status( TagKey=[A-Za-z]+,Status=Active)+$`)
+	warns = regexp.MustCompile("^`sawhorse check` warns under `([^`]+)`: \"([^\"]+)\"\\.$")
 )
 
 // kitchen has the files and objects that the blocks of a recipe share.

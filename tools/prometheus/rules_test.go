@@ -205,3 +205,24 @@ spec:
 		t.Errorf("%s is not what karpenter.rules.yaml says (%v); run go test -C tools/prometheus . -run Resource -update", resource, err)
 	}
 }
+
+// Each alert leads to its section of docs/observability.md, and each section there is of an alert.
+func TestRunbooks(t *testing.T) {
+	text, err := os.ReadFile("../../docs/observability.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^### (.+)$`).FindAllStringSubmatch(string(text), -1) {
+		sections[m[1]] = true
+	}
+	all := alerts(t)
+	for name, rule := range all {
+		if want := "docs/observability.md#" + strings.ToLower(name); !sections[name] || rule.Annotations["runbook"] != want {
+			t.Errorf("%s: a section: %t; its runbook is %s, want %s", name, sections[name], rule.Annotations["runbook"], want)
+		}
+	}
+	if len(sections) != len(all) {
+		t.Errorf("%d sections for %d alerts", len(sections), len(all))
+	}
+}
