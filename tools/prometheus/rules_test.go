@@ -45,13 +45,15 @@ type unitTests struct {
 }
 
 type unitTest struct {
-	Name        string         `yaml:"name"`
-	Interval    model.Duration `yaml:"interval"`
-	InputSeries []struct {
-		Series string `yaml:"series"`
-		Values string `yaml:"values"`
-	} `yaml:"input_series"`
-	AlertRuleTest []alertTest `yaml:"alert_rule_test"`
+	Name          string         `yaml:"name"`
+	Interval      model.Duration `yaml:"interval"`
+	InputSeries   []series       `yaml:"input_series"`
+	AlertRuleTest []alertTest    `yaml:"alert_rule_test"`
+}
+
+type series struct {
+	Series string `yaml:"series"`
+	Values string `yaml:"values"`
 }
 
 type alertTest struct {
