@@ -48,8 +48,8 @@ var selected = []string{
 var sample = regexp.MustCompile(`^([a-z0-9_]+(?:\{.*\})?) (\S+)$`)
 
 // Metrics holds observability/ against the controller of each version: the names and labels of all its metrics
-// (metrics/VERSION.txt in folder), and what it counts when a node is interrupted and another one cannot be launched. With update it writes those files, and
-// the series of 1.10.0.
+// (metrics/VERSION.txt in folder), and what it counts when a node is interrupted and another one cannot be launched. With
+// update it writes those files, and the series of 1.10.0.
 func Metrics(s *Script, folder string, update bool, versions ...string) {
 	s.Reconciled(s.Put("karpenter_consolidate_after", "1s"))
 	for _, version := range versions {
