@@ -38,7 +38,7 @@ var selected = []string{
 	`karpenter_nodepools_usage\{nodepool="workload",resource_type="nodes"`,
 	`karpenter_nodepools_usage\{nodepool="workload",resource_type="cpu"`,
 	`karpenter_nodepools_limit\{nodepool="workload",resource_type="cpu"`,
-	`karpenter_pods_unbound_time_seconds\{name="late-`,
+	`karpenter_pods_unbound_time_seconds\{.*name="late-`,
 	`karpenter_interruption_received_messages_total\{message_type="spot_interrupted"`,
 	`karpenter_interruption_message_queue_duration_seconds_bucket\{le=`,
 	`karpenter_voluntary_disruption_decision_evaluation_duration_seconds_bucket\{`,
