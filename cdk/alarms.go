@@ -28,6 +28,8 @@ func (s *sawhorse) addAlarms() {
 			"Nobody reads the interruption queue of a rack: its Karpenter controller is down, or watches another queue.", oldestMessage()),
 	}
 	s.alarms = append(s.alarms, s.scheduleMissing(), s.poolDegraded(),
+		s.alarm("PodsWaiting", "Pods have waited ten minutes for a node: the rack's status says why.",
+			s.all("Maximum", metrics.WaitingPods, minutes(2*s.RolloutMinutes))),
 		s.alarmAt(heldSeconds, "HoldOld", "A hold is older than a day: racks do not follow their parameters. Delete it, or write it again.",
 			s.all("Maximum", metrics.HoldAge, s.ticks())),
 		s.alarm("HoldUnclear", "The hold of the stack cannot be read or is not understood, and so holds all racks: their statuses say why.",
@@ -76,7 +78,7 @@ func (s *sawhorse) all(statistic, name string, period awscdk.Duration) awscloudw
 // looks always has data then.
 func (s *sawhorse) poolDegraded() awscloudwatch.IAlarm {
 	return s.alarm("PoolDegraded",
-		"A pool of a rack is not Ready, or its nodes do not register: the rack's status has Karpenter's reason.",
+		"A pool of a rack is not Ready, its nodes do not register, or cannot be launched: the rack's status has Karpenter's reason.",
 		s.all("Maximum", metrics.DegradedRacks, minutes(2*s.RolloutMinutes)))
 }
 

@@ -161,6 +161,7 @@ func (d *deployment) others(minute int) {
 			d.must(foreign.Hold(99 * time.Hour))
 			d.must(foreign.Unclear())
 			d.must(foreign.Degraded([]string{"demo"}, nil))
+			d.must(foreign.Waiting(9))
 		}
 	}
 }
@@ -229,15 +230,18 @@ func incidents(of *deployment) []incident {
 			}},
 		{what: "a pool is degraded for an hour", alarm: "PoolDegraded", degraded: span{100, 160},
 			in: span{rounded(99+of.look, of.look), rounded(159, of.look) + 2*of.look}},
+		{what: "pods wait for nodes for an hour", alarm: "PodsWaiting",
+			in:      span{rounded(99+of.look, of.look), rounded(159, of.look) + 2*of.look},
+			happens: measures(of.look, func(w metrics.Writer) error { return w.Waiting(3) })},
 		{what: "one node check is missing", unseen: span{rounded(100, of.look), rounded(100, of.look) + 1}},
 		{what: "node checks are missing", alarm: "NodeCheckMissing", unseen: span{100, 200}, late: true,
 			in: span{rounded(99, of.look) + 2*of.look, rounded(199, of.look) + of.look}},
 		{what: "one node check fails", happens: func(d *deployment) { d.publish(100, "AWS/Lambda Errors", d.of("Rollout"), 1) }},
-		{what: "a hold is 23 hours old", happens: measures(of, func(w metrics.Writer) error { return w.Hold(23 * time.Hour) })},
+		{what: "a hold is 23 hours old", happens: measures(of.tick, func(w metrics.Writer) error { return w.Hold(23 * time.Hour) })},
 		{what: "a hold is 25 hours old", alarm: "HoldOld", in: span{rounded(99+of.tick, of.tick), rounded(159, of.tick) + period},
-			happens: measures(of, func(w metrics.Writer) error { return w.Hold(25 * time.Hour) })},
+			happens: measures(of.tick, func(w metrics.Writer) error { return w.Hold(25 * time.Hour) })},
 		{what: "a hold is not understood", alarm: "HoldUnclear", in: span{rounded(99+of.tick, of.tick), rounded(159, of.tick) + period},
-			happens: measures(of, metrics.Writer.Unclear)},
+			happens: measures(of.tick, metrics.Writer.Unclear)},
 		{what: "nobody reads an interruption queue for an hour", alarm: "QueueUnread", in: span{102, 160}, happens: unread},
 	}
 	for function, every := range map[string]int{"Audit": of.rounds, "Resync": period, "Rollout": of.look} {
@@ -255,12 +259,12 @@ func incidents(of *deployment) []incident {
 	return all
 }
 
-// measures has each tick of an hour measure something.
-func measures(of *deployment, measure func(metrics.Writer) error) func(*deployment) {
+// measures has the calls of an hour, so many minutes apart, measure something.
+func measures(every int, measure func(metrics.Writer) error) func(*deployment) {
 	return func(d *deployment) {
 		d.log.Reset()
 		for minute := 100; minute < 160; minute++ {
-			if minute%of.tick == 0 {
+			if minute%every == 0 {
 				d.at(minute)
 				d.must(measure(d.writer("Resync")))
 			}

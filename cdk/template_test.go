@@ -140,6 +140,7 @@ func TestUnknownEventsAreAnswered(t *testing.T) {
 	for _, each := range []events.Detail{
 		events.ReconcileRequested{},
 		events.ReconcileStarted{}, events.Reconciled{}, events.Rejected{}, events.ReconcileFailed{}, events.RolledOut{},
+		events.Degraded{}, events.Recovered{},
 	} {
 		known = append(known, each.DetailType())
 	}

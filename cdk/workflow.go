@@ -149,7 +149,7 @@ func (s *sawhorse) toResync() awsevents.IRuleTarget {
 // answer would loop forever.
 func unknown() awsevents.EventPattern {
 	known := []any{events.TypeReconcileRequested, events.TypeReconcileStarted, events.TypeReconciled, events.TypeRejected,
-		events.TypeReconcileFailed, events.TypeRolledOut}
+		events.TypeReconcileFailed, events.TypeRolledOut, events.TypeDegraded, events.TypeRecovered}
 	return awsevents.EventPattern{
 		Source:     awsevents.Match_AnythingBut(events.Source),
 		DetailType: awsevents.Match_AnythingBut(known...),

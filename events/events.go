@@ -20,6 +20,9 @@ const (
 	TypeReconcileFailed  = "Rack Reconcile Failed"
 	// TypeRolledOut reports that the nodes of a rack have followed a pass. Its detail is a RolledOut.
 	TypeRolledOut = "Rack Rolled Out"
+	// TypeDegraded and TypeRecovered report that Karpenter stops doing for a rack what it is for, and that it does it again.
+	TypeDegraded  = "Rack Degraded"
+	TypeRecovered = "Rack Recovered"
 )
 
 // Events of AWS that Sawhorse accepts.

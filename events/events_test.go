@@ -26,6 +26,8 @@ var contracts = []struct {
 	{"rejected", Rejected{}},
 	{"reconcile-failed", ReconcileFailed{}},
 	{"rolled-out", RolledOut{}},
+	{"degraded", Degraded{}},
+	{"recovered", Recovered{}},
 }
 
 // schema compiles NAME.schema.json. References to other schemas are resolved in this directory.
@@ -122,11 +124,26 @@ func TestEmptyListsAreLists(t *testing.T) {
 	}
 }
 
+// The schema has the causes that the node check finds.
+func TestTheSchemaHasEveryCause(t *testing.T) {
+	for _, c := range Causes {
+		sample := decode(t, read(t, "degraded.sample.json"))
+		sample["detail"].(map[string]any)["waiting"].([]any)[0].(map[string]any)["cause"] = string(c.Cause)
+		if err := schema(t, "degraded").Validate(sample); err != nil {
+			t.Errorf("%s: %v", c.Cause, err)
+		}
+	}
+}
+
 // An event that is too long loses pools, and says how many.
 func TestARolloutOfManyPoolsIsShortened(t *testing.T) {
 	event := RolledOut{Rack: "demo", Pools: List[RolledOutPool]{{"a", 1}, {"b", 2}, {"c", 3}}}
 	if event.Shorten(30); len(event.Pools) != 1 || event.Omitted != 2 {
 		t.Errorf("%+v", event)
+	}
+	degraded := Degraded{Pools: List[DegradedPool]{{"a", "r"}, {"b", "r"}, {"c", "r"}}}
+	if degraded.Shorten(40); len(degraded.Pools) != 1 || degraded.Omitted != 2 {
+		t.Errorf("%+v", degraded)
 	}
 }
 

@@ -72,6 +72,10 @@ func bars(out io.Writer) func(store.Status) {
 		for _, p := range s.Pools {
 			fmt.Fprintf(out, "%-*s  %s  %s\n", width, p.Pool, bar(p), about(p))
 		}
+		for _, w := range s.Waiting {
+			drawn++
+			fmt.Fprintf(out, "waiting  %s: %s\n", w, w.Reason)
+		}
 	}
 }
 
@@ -85,14 +89,21 @@ func bar(p store.Pool) string {
 	return strings.Repeat("█", full) + strings.Repeat("░", width-full)
 }
 
-// changes returns a function that prints a line for each pool of which there is something new, for files and pipes.
+// changes returns a function that prints a line for each pool, and for what pods wait for, if there is something new, for files
+// and pipes.
 func changes(out io.Writer, now func() time.Time) func(store.Status) {
 	said := []string{}
 	return func(s store.Status) {
 		var lines []string
 		for _, p := range s.Pools {
 			line := fmt.Sprintf("%-20s %s", p.Pool, about(p))
-			if lines = append(lines, line); !slices.Contains(said, line) {
+			lines = append(lines, line)
+		}
+		for _, w := range s.Waiting {
+			lines = append(lines, fmt.Sprintf("%-20s %s: %s", "waiting", w, w.Reason))
+		}
+		for _, line := range lines {
+			if !slices.Contains(said, line) {
 				fmt.Fprintf(out, "%s  %s\n", now().UTC().Format(time.TimeOnly), line)
 			}
 		}

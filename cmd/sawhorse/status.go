@@ -103,12 +103,13 @@ func (w *watcher) status(ctx context.Context) error {
 	return cmp.Or(w.conclude(found), degraded(found.status))
 }
 
-// degraded returns an error if a pool of the rack is degraded. Only status asks: the result of a pass is another matter.
+// degraded returns an error if the rack is degraded. Only status asks: the result of a pass is another matter.
 func degraded(s *store.Status) error {
 	if s == nil || s.State != outcome.StateDegraded {
 		return nil
 	}
-	return refused(fmt.Sprintf("rack %s is Degraded: a pool is not Ready, or its nodes do not register", s.Rack))
+	return refused(fmt.Sprintf("rack %s is Degraded: a pool is not Ready, its nodes do not register, or pods wait for nodes that cannot be launched",
+		s.Rack))
 }
 
 // statusAlone is for users who may read the rack's parameters but not its passes.
@@ -177,6 +178,9 @@ func show(s store.Status) {
 	}
 	for _, p := range s.Pools {
 		fmt.Printf("pool     %s  %s\n", p.Pool, about(p))
+	}
+	for _, w := range s.Waiting {
+		fmt.Printf("waiting  %s: %s\n", w, w.Reason)
 	}
 	if m := s.Migrating; m != nil {
 		fmt.Println(moving(*m))

@@ -1,6 +1,9 @@
 package k8s
 
 import (
+	"cmp"
+	"regexp"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,4 +25,23 @@ func LastSeen(e *corev1.Event) time.Time {
 		latest = e.Series.LastObservedTime.Time
 	}
 	return latest
+}
+
+// Said returns what an event says of its object: its sender, its reason and its message. Karpenter repeats there the name of the
+// NodeClaim that the event is about.
+func Said(e *corev1.Event) string {
+	return cmp.Or(e.Source.Component, e.ReportingController) + ": " + e.Reason + ": " +
+		strings.ReplaceAll(e.Message, "NodeClaim "+e.InvolvedObject.Name+" event: ", "")
+}
+
+// generated is the name that Karpenter gives a NodeClaim. A longer one is another pool's.
+var generated = regexp.MustCompile("^(.+)-[a-z0-9]{5}$")
+
+// PoolOf returns the NodePool of a NodeClaim by the name that Karpenter gives it, or "" for another name. A NodeClaim that
+// cannot be launched is gone within seconds, and its events have nothing but its name.
+func PoolOf(claim string) string {
+	if parts := generated.FindStringSubmatch(claim); parts != nil {
+		return parts[1]
+	}
+	return ""
 }

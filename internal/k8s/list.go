@@ -34,9 +34,20 @@ func (c *Client) List(ctx context.Context, kind Kind, namespace, labels string) 
 
 // Each reads the objects of a kind like List, and calls do for each.
 func (c *Client) Each(ctx context.Context, kind Kind, namespace, labels string, do func(*unstructured.Unstructured) error) error {
-	token := ""
+	return c.each(ctx, kind, namespace, metav1.ListOptions{LabelSelector: labels}, do)
+}
+
+// Where is Each for the objects of all namespaces that a field selector selects. The API server selects them, so that a
+// kind with very many objects costs little where few of them are of interest.
+func (c *Client) Where(ctx context.Context, kind Kind, fields string, do func(*unstructured.Unstructured) error) error {
+	return c.each(ctx, kind, "", metav1.ListOptions{FieldSelector: fields}, do)
+}
+
+func (c *Client) each(ctx context.Context, kind Kind, namespace string, of metav1.ListOptions,
+	do func(*unstructured.Unstructured) error) error {
+	of.Limit = page
 	for range pages {
-		list, err := c.in(kind, namespace).List(ctx, metav1.ListOptions{LabelSelector: labels, Limit: page, Continue: token})
+		list, err := c.in(kind, namespace).List(ctx, of)
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -48,7 +59,7 @@ func (c *Client) Each(ctx context.Context, kind Kind, namespace, labels string, 
 				return err
 			}
 		}
-		if token = list.GetContinue(); token == "" {
+		if of.Continue = list.GetContinue(); of.Continue == "" {
 			return nil
 		}
 	}

@@ -31,13 +31,17 @@ const (
 )
 
 // OutOfLine is the metric by rack: 1 if the rack is not as its parameters say after the pass (rejected, failed or
-// paused) or if one of its pools is degraded, else 0. Only a pass with something to report and a look at a degraded rack
+// paused) or if it is degraded, else 0. Only a pass with something to report and a look at a degraded rack
 // write it, because CloudWatch bills a metric for each hour in which it has data, and here for each rack.
 const OutOfLine = "OutOfLine"
 
-// DegradedRacks is the number of racks with a pool that is not Ready or whose nodes do not register. It has data only
-// while there are any.
-const DegradedRacks = "DegradedRacks"
+// DegradedRacks is the number of racks with a pool that is not Ready, with nodes that do not register, or with pods that
+// wait for nodes that cannot be launched. WaitingPods is the number of pods of all racks that have waited ten minutes for a
+// node. They have data only while there are any.
+const (
+	DegradedRacks = "DegradedRacks"
+	WaitingPods   = "WaitingPods"
+)
 
 // LongestPass is the running time in seconds of the longest pass that holds a rack, or 0 if there is none. Each tick of
 // the schedule measures it, so an alarm counts its values to see whether there are ticks.
@@ -110,7 +114,7 @@ func (w Writer) Pass(p Pass) error {
 	return nil
 }
 
-// Degraded writes a line for each rack with a degraded pool and for each that has recovered, and one with the number of
+// Degraded writes a line for each degraded rack and for each that has recovered, and one with the number of
 // the degraded ones. It writes nothing if there are none.
 func (w Writer) Degraded(racks, recovered []string) error {
 	for i, rack := range slices.Concat(racks, recovered) {
@@ -123,6 +127,14 @@ func (w Writer) Degraded(racks, recovered []string) error {
 		return nil
 	}
 	return w.overall("degraded racks", metric{DegradedRacks, "Count"}, len(racks))
+}
+
+// Waiting writes the line with the number of pods that wait for nodes. It writes nothing if there are none.
+func (w Writer) Waiting(pods int) error {
+	if pods == 0 {
+		return nil
+	}
+	return w.overall("waiting pods", metric{WaitingPods, "Count"}, pods)
 }
 
 // Longest writes the line with the running time of the longest pass.

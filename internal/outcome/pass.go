@@ -41,7 +41,8 @@ const (
 	StateFailed State = "Failed"
 	// StatePaused means paused=true. The status has the steps that a pass would run.
 	StatePaused State = "Paused"
-	// StateDegraded means that the last pass was StateReconciled, and that since then a pool is not Ready or its nodes do
-	// not register. No pass has this result: the status parameter has it from store.Status.With.
+	// StateDegraded means that the last pass was StateReconciled, and that since then a pool is not Ready, its nodes do not
+	// register, or pods wait for nodes that cannot be launched. No pass has this result: the status parameter has it from
+	// store.Status.With.
 	StateDegraded State = "Degraded"
 )

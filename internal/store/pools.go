@@ -95,7 +95,7 @@ type Progress struct {
 }
 
 // With returns the status of a pass with what is known of the nodes: so the status parameter has it. A rack that is
-// Reconciled is Degraded if one of its pools is. rollout is nil while Karpenter is off.
+// Reconciled is Degraded if Karpenter does not do for it what it is for. rollout is nil while Karpenter is off.
 func (s Status) With(rollout *Rollout) Status {
 	if rollout == nil {
 		return s
@@ -104,8 +104,9 @@ func (s Status) With(rollout *Rollout) Status {
 	if !rollout.Ended.IsZero() {
 		s.Rollout.Ended = rollout.Ended.UTC().Format(time.RFC3339)
 	}
-	s.Pools, s.Migrating = rollout.Pools.inOrder(), rollout.Migrating
-	if s.State == outcome.StateReconciled && s.Pools.Degraded() {
+	s.Pools, s.Migrating, s.Waiting = rollout.Pools.inOrder(), rollout.Migrating, rollout.Waiting
+	s.Warnings = slices.Concat(s.Warnings, rollout.Waiting.warnings())
+	if s.State == outcome.StateReconciled && rollout.Degrades() {
 		s.State = outcome.StateDegraded
 	}
 	return s

@@ -34,6 +34,10 @@ type Rollout struct {
 	// Pools is what was found when they last had something new to tell, and Looked the time of that.
 	Pools  Pools     `json:"pools,omitempty"`
 	Looked time.Time `json:"looked,omitzero"`
+	// Waiting is what pods wait for, as it was found then.
+	Waiting Waiting `json:"waiting,omitempty"`
+	// Degraded is when the node check found the rack degraded, and said so with an event. It is zero if the rack is not.
+	Degraded time.Time `json:"degraded,omitzero"`
 	// revision counts the writes of the record, so that of two writers the second reads again.
 	revision int64
 }
@@ -114,3 +118,7 @@ func (s *Store) Rewrites(ctx context.Context, rack string, reported Reported, st
 
 // Same reports whether two rollouts were read from the same write of a record.
 func (r Rollout) Same(other Rollout) bool { return r.revision == other.revision }
+
+// Degrades reports whether Karpenter does not do for the rack what it is for: a pool is degraded, or pods wait for a node
+// that EC2 or a limit refuses.
+func (r Rollout) Degrades() bool { return r.Pools.Degraded() || r.Waiting.degrade() }

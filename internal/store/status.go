@@ -49,8 +49,9 @@ type Status struct {
 	// With: they change without a pass.
 	Rollout *Progress `json:"rollout,omitempty"`
 	Pools   Pools     `json:"pools,omitempty"`
-	// Migrating says how far migrate_node_groups has come. Only the status parameter has it.
+	// Migrating says how far migrate_node_groups has come, and Waiting what pods wait for. Only the status parameter has them.
 	Migrating *Migrating `json:"migrating,omitempty"`
+	Waiting   Waiting    `json:"waiting,omitempty"`
 	// Incidents are the Warnings that tell what happened in the pass. They are kept in the rack's record only: a later
 	// pass that does not find them again has nothing new to say.
 	Incidents []params.Problem `json:"-"`
@@ -68,7 +69,8 @@ type Failure struct {
 }
 
 // Text encodes the status for the parameter, in at most MaxStatus bytes. It leaves out changes first, then effects, then
-// pools without anything to tell, warnings, the other pools, and all problems but one, of the rack and of its last change. If
+// pools without anything to tell, warnings, the other pools, all waits but one, and all problems but one, of the rack and of
+// its last change. If
 // that is too long, it cuts the longest text, because a path can be as long as the operator's input. Without that, an
 // outdated status would stay in place.
 func (s Status) Text() (string, error) {
@@ -89,6 +91,8 @@ func (s Status) Text() (string, error) {
 			s.Warnings = shorten(s.Warnings, 0, excess, &s.Omitted)
 		case len(s.Pools) > 0:
 			s.Pools = shorten(s.Pools, 0, excess, &s.Omitted)
+		case len(s.Waiting) > 1:
+			s.Waiting = shorten(s.Waiting, 1, excess, &s.Omitted)
 		case len(s.Problems) > 1:
 			s.Problems = shorten(s.Problems, 1, excess, &s.Omitted)
 		case s.Change != nil && len(s.Change.Problems) > 1:

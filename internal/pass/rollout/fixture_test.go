@@ -214,6 +214,9 @@ func (s *scene) put(kind, detail string) error {
 func (s *scene) sent() (all []events.RolledOut) {
 	s.Helper()
 	for _, e := range s.cloud.Events.Sent {
+		if *e.DetailType != events.TypeRolledOut {
+			continue
+		}
 		var detail events.RolledOut
 		s.must(json.Unmarshal([]byte(*e.Detail), &detail))
 		all = append(all, detail)

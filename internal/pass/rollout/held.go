@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
@@ -23,10 +22,33 @@ const (
 // its budgets allow nothing, the NodePool.
 var blocks = map[string]bool{"DisruptionBlocked": true, "FailedDraining": true}
 
-// hold adds why the oldest outdated or retiring node of each pool is still there, or the oldest rotating one. It is what Karpenter says
-// in its events, which are in the namespace default, because they are about objects without one. Events that cannot be read are not an
-// error.
-func (v *view) hold(ctx context.Context, client *k8s.Client) {
+// hear reads what Karpenter says in its events: why the oldest outdated or retiring node of each pool is still there, or the oldest
+// rotating one, and why pods have no node. Where there is neither, nothing is read.
+func (v *view) hear(ctx context.Context, client *k8s.Client) error {
+	about := v.oldest()
+	if len(about)+len(v.waiters) == 0 {
+		return nil
+	}
+	last := map[string]*corev1.Event{}
+	return client.Where(ctx, k8s.Event, "source=karpenter", func(object *unstructured.Unstructured) error {
+		e, err := k8s.AsEvent(object)
+		if err != nil || v.now.Sub(k8s.LastSeen(e)) > recent {
+			return nil // Only another program's event can be unreadable.
+		}
+		v.hears(e)
+		p := about[e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name]
+		if p == nil || !blocks[e.Reason] {
+			return nil
+		}
+		if before := last[p.Pool.Pool]; before == nil || tellsMore(e, before) {
+			last[p.Pool.Pool], p.Held = e, outcome.ShortenTo(mostHeld, e.Message)
+		}
+		return nil
+	})
+}
+
+// oldest returns the pools by the objects about which Karpenter says why their oldest node is still there.
+func (v *view) oldest() map[string]*pool {
 	about := map[string]*pool{}
 	for name, p := range v.pools {
 		if p.oldest.claim == "" {
@@ -36,24 +58,7 @@ func (v *view) hold(ctx context.Context, client *k8s.Client) {
 			about["NodePool/"+name], about["NodeClaim/"+p.oldest.claim], about["Node/"+p.oldest.node] = p, p, p
 		}
 	}
-	if len(about) == 0 {
-		return
-	}
-	last := map[string]*corev1.Event{}
-	_ = client.Each(ctx, k8s.Event, metav1.NamespaceDefault, "", func(object *unstructured.Unstructured) error {
-		e, err := k8s.AsEvent(object)
-		if err != nil {
-			return nil // Only another program's event can be unreadable.
-		}
-		p := about[e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name]
-		if p == nil || !blocks[e.Reason] || v.now.Sub(k8s.LastSeen(e)) > recent {
-			return nil
-		}
-		if before := last[p.Pool.Pool]; before == nil || tellsMore(e, before) {
-			last[p.Pool.Pool], p.Held = e, outcome.ShortenTo(mostHeld, e.Message)
-		}
-		return nil
-	})
+	return about
 }
 
 // tellsMore reports whether an event says more than another one: what is said of the node itself does, compared with what is

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -27,16 +28,16 @@ const (
 	registeringMetal = 14 * time.Minute
 )
 
-// running reads the NodePools, EC2NodeClasses and NodeClaims of a rack, and returns what runs in its pools, sorted by name, and
-// those of the retiring ones that have lost their last node.
-func (r *Rollout) running(ctx context.Context, client *k8s.Client, was store.Rollout) (pools store.Pools, emptied []string, err error) {
+// running reads the NodePools, EC2NodeClasses and NodeClaims of a rack, and the pods of its cluster that wait for a node. It
+// returns what it has found of a rack, and those of the retiring pools that have lost their last node.
+func (r *Rollout) running(ctx context.Context, client *k8s.Client, was store.Rollout) (next store.Rollout, emptied []string, err error) {
 	known := slices.Clone(was.Names)
 	for _, pool := range was.Pools {
 		known = append(known, pool.Pool) // one that was removed since
 	}
 	set, err := client.PoolSet(ctx, was.Rack, known...)
 	if err != nil {
-		return nil, nil, err
+		return was, nil, err
 	}
 	v := newView(was, set, r.Now())
 	// One page of NodeClaims at a time: all those of a large cluster would not fit into the function's memory.
@@ -46,12 +47,19 @@ func (r *Rollout) running(ctx context.Context, client *k8s.Client, was store.Rol
 		}
 		return nil
 	})
+	if err == nil {
+		err = v.wait(ctx, client)
+	}
 	if err != nil {
-		return nil, nil, err
+		return was, nil, err
 	}
 	emptied = v.emptied()
-	v.hold(ctx, client)
-	return v.result(), emptied, nil
+	if err := v.hear(ctx, client); err != nil && len(v.waiters) > 0 { // what holds a node need not be known
+		return was, nil, err
+	}
+	next = was
+	next.Pools, next.Waiting = v.result(), v.waiting()
+	return next, emptied, nil
 }
 
 // view is what a node check has found so far.
@@ -60,6 +68,9 @@ type view struct {
 	// before has the pools as they were last reported.
 	before map[string]store.Pool
 	pools  map[string]*pool
+	// waiters are the pods that have waited too long for a node, and refused says why launches of a pool have failed.
+	waiters map[types.UID]*waiter
+	refused map[string]refusal
 }
 
 // pool is what was found of one pool.
@@ -78,7 +89,8 @@ type pool struct {
 }
 
 func newView(was store.Rollout, set k8s.PoolSet, now time.Time) *view {
-	v := &view{now: now, before: map[string]store.Pool{}, pools: map[string]*pool{}}
+	v := &view{now: now, before: map[string]store.Pool{}, pools: map[string]*pool{},
+		waiters: map[types.UID]*waiter{}, refused: map[string]refusal{}}
 	for _, one := range was.Pools {
 		v.before[one.Pool] = one
 	}
@@ -113,6 +125,7 @@ func (v *view) count(claim *unstructured.Unstructured) {
 		v.pools[name] = p
 	}
 	p.Nodes++
+	v.launches(name, claim)
 	drifted, drifts, why := k8s.Condition(claim, "Drifted")
 	switch {
 	case p.rotates(claim, drifted, why):

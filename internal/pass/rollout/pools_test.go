@@ -108,7 +108,8 @@ func TestARetiringPool(t *testing.T) {
 	}
 	says := func(name, kind, of, reason, message string, at time.Duration) {
 		event := object{"apiVersion": "v1", "kind": "Event", "metadata": object{"name": name, "namespace": "default"}, "reason": reason,
-			"message": message, "lastTimestamp": stamp(at), "involvedObject": object{"kind": kind, "name": of}}
+			"message": message, "lastTimestamp": stamp(at), "involvedObject": object{"kind": kind, "name": of},
+			"source": object{"component": "karpenter"}}
 		s.Create(event)
 	}
 	says("1", "NodePool", "gpu", "DisruptionBlocked", "No allowed disruptions", 4*time.Minute)

@@ -30,7 +30,7 @@ func rolledOut(was store.Rollout, pools store.Pools, now time.Time) bool {
 // differs reports whether there is something new to report.
 func differs(was, next store.Rollout, now time.Time) bool {
 	if !reflect.DeepEqual(was.Migrating, next.Migrating) || !was.Ended.Equal(next.Ended) || len(was.Pools) != len(next.Pools) ||
-		was.Looked.IsZero() {
+		!was.Degraded.Equal(next.Degraded) || was.Looked.IsZero() || !slices.EqualFunc(was.Waiting, next.Waiting, same) {
 		return true
 	}
 	counted := false
@@ -50,7 +50,13 @@ func differs(was, next store.Rollout, now time.Time) bool {
 	return counted && now.Sub(was.Looked) >= recount
 }
 
-// report writes the status of a rack and its record, and sends the event of a rollout that has ended. It returns the state
+// same reports whether pods wait for the same. Karpenter's words change, for example with the name of a NodeClaim.
+func same(a, b events.Wait) bool {
+	a.Reason = b.Reason
+	return a == b
+}
+
+// report writes the status of a rack and its record, and sends the events of what has ended or begun. It returns the state
 // of the rack's last pass, or "" if it wrote nothing, because a pass has the rack or has just had it: the next look
 // reports. The record comes last: if report is stopped before, the next look does the same again.
 func (r *Rollout) report(ctx context.Context, was, next store.Rollout) (outcome.State, error) {
@@ -67,8 +73,8 @@ func (r *Rollout) report(ctx context.Context, was, next store.Rollout) (outcome.
 	if err != nil || state == "" {
 		return "", err
 	}
-	if was.Ended.IsZero() && !next.Ended.IsZero() {
-		if err := r.Send(ctx, event(next)); err != nil {
+	for _, detail := range news(was, next) {
+		if err := r.Send(ctx, detail); err != nil {
 			return "", err
 		}
 	}
@@ -110,6 +116,35 @@ func (r *Rollout) publish(ctx context.Context, next store.Rollout) (outcome.Stat
 		}
 	}
 	return "", nil
+}
+
+// news returns the events of what is new: a rollout has ended, the rack is degraded, or has recovered.
+func news(was, next store.Rollout) (all []events.Outbound) {
+	if was.Ended.IsZero() && !next.Ended.IsZero() {
+		all = append(all, event(next))
+	}
+	switch {
+	case was.Degraded.Equal(next.Degraded):
+	case next.Degraded.IsZero():
+		all = append(all, &events.Recovered{Rack: next.Rack, Generation: next.Generation, Execution: next.Execution,
+			DurationSeconds: next.Looked.Sub(was.Degraded).Round(time.Second).Seconds()})
+	default:
+		all = append(all, degraded(next))
+	}
+	return all
+}
+
+// degraded returns the event that a rack is degraded.
+func degraded(rack store.Rollout) *events.Degraded {
+	e := &events.Degraded{
+		Rack: rack.Rack, Generation: rack.Generation, Execution: rack.Execution, Waiting: events.List[events.Wait](rack.Waiting),
+	}
+	for _, pool := range rack.Pools {
+		if pool.Reason != "" {
+			e.Pools = append(e.Pools, events.DegradedPool{Pool: pool.Pool, Reason: pool.Reason})
+		}
+	}
+	return e
 }
 
 // event returns the event that a rollout has ended.

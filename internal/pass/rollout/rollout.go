@@ -1,7 +1,7 @@
 // Package rollout checks the nodes of the racks with Karpenter. A pass ends when the objects are applied; the nodes
-// follow for hours, and a pool may stop being Ready without any pass. The node check only reads the cluster. It writes
-// the status if it has something new to tell, and requests a pass if a pool that is being removed has lost its last node, or if the
-// next step of a migration can be taken.
+// follow for hours, and a pool may stop being Ready, or pods wait for nodes, without any pass. The node check only reads the
+// cluster. It writes the status if it has something new to tell, and requests a pass if a pool that is being removed has lost
+// its last node, or if the next step of a migration can be taken.
 package rollout
 
 import (
@@ -34,9 +34,11 @@ type Event struct {
 type Answer struct {
 	// Racks is the number of racks that were looked at.
 	Racks int `json:"racks"`
-	// Reported are the racks whose status was written, Degraded those with a degraded pool.
+	// Reported are the racks whose status was written, Degraded those that are degraded.
 	Reported []string `json:"reported,omitempty"`
 	Degraded []string `json:"degraded,omitempty"`
+	// Waiting is the number of pods that have waited too long for a node.
+	Waiting int `json:"waiting,omitempty"`
 }
 
 // Rollout looks at racks.
@@ -53,7 +55,7 @@ type Rollout struct {
 }
 
 const (
-	// together is how many racks are looked at at the same time. A look is one DescribeCluster and three lists, one after
+	// together is how many racks are looked at at the same time. A look is one DescribeCluster and four lists, one after
 	// the other. They take some 0.3 s, so EKS gets some ten calls a second, however many racks there are.
 	together = 3
 	// longest is how long one look may take, so that a cluster that does not answer does not hold up the others.
@@ -100,9 +102,9 @@ func (r *Rollout) Run(ctx context.Context, event Event) (Answer, error) {
 	slices.Sort(answer.Reported)
 	slices.Sort(answer.Degraded)
 	if len(list) > 0 {
-		r.Log.Info("rollouts", "racks", answer.Racks, "reported", answer.Reported, "degraded", answer.Degraded)
+		r.Log.Info("rollouts", "racks", answer.Racks, "reported", answer.Reported, "degraded", answer.Degraded, "waiting", answer.Waiting)
 	}
-	return answer, errors.Join(append(failed, r.Metrics.Degraded(answer.Degraded, recovered))...)
+	return answer, errors.Join(append(failed, r.Metrics.Degraded(answer.Degraded, recovered), r.Metrics.Waiting(answer.Waiting))...)
 }
 
 // list returns the racks to look at.
@@ -127,11 +129,14 @@ func (a *Answer) add(rack string, found result) {
 	if found.degraded {
 		a.Degraded = append(a.Degraded, rack)
 	}
+	a.Waiting += found.waiting
 }
 
 // result is what the look at one rack has found.
 type result struct {
 	looked, reported, degraded bool
+	// waiting is how many pods wait for a node.
+	waiting int
 	// recovered means that the rack is not degraded any more, and as its parameters say.
 	recovered bool
 }
@@ -144,7 +149,7 @@ func (r *Rollout) one(ctx context.Context, was store.Rollout) (result, error) {
 	if err != nil {
 		return result{}, fmt.Errorf("rack %s: look at its nodes: %w", was.Rack, err)
 	}
-	pools, emptied, err := r.running(ctx, client, was)
+	next, emptied, err := r.running(ctx, client, was)
 	if err != nil {
 		return result{}, fmt.Errorf("rack %s: look at its nodes: %w", was.Rack, err)
 	}
@@ -161,11 +166,16 @@ func (r *Rollout) one(ctx context.Context, was store.Rollout) (result, error) {
 			return result{looked: true}, fmt.Errorf("rack %s: request a pass: %w", was.Rack, err)
 		}
 	}
-	found := result{looked: true, degraded: pools.Degraded()}
-	next := was
-	next.Pools, next.Migrating = pools, migrating
-	if now := r.Now(); was.Ended.IsZero() && rolledOut(was, pools, now) {
+	found := result{looked: true, degraded: next.Degrades(), waiting: next.Waiting.Pods()}
+	next.Migrating = migrating
+	if now := r.Now(); was.Ended.IsZero() && rolledOut(was, next.Pools, now) {
 		next.Ended = now
+	}
+	if was.Degraded.IsZero() == found.degraded {
+		next.Degraded = time.Time{}
+		if found.degraded {
+			next.Degraded = r.Now()
+		}
 	}
 	if !differs(was, next, r.Now()) {
 		return found, nil
@@ -174,6 +184,6 @@ func (r *Rollout) one(ctx context.Context, was store.Rollout) (result, error) {
 	if found.reported = state != ""; err != nil {
 		return found, fmt.Errorf("rack %s: report its nodes: %w", was.Rack, err)
 	}
-	found.recovered = was.Pools.Degraded() && !found.degraded && state == outcome.StateReconciled
+	found.recovered = was.Degrades() && !found.degraded && state == outcome.StateReconciled
 	return found, nil
 }

@@ -3,7 +3,6 @@ package proof
 import (
 	"cmp"
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -33,11 +32,9 @@ func (r *run) words(ctx context.Context, pool string, pod *corev1.Pod) (string, 
 	if err != nil {
 		return "", err
 	}
-	// Karpenter names a pool's NodeClaims so. A longer name is another pool's.
-	ofPool := regexp.MustCompile("^" + regexp.QuoteMeta(pool) + "-[a-z0-9]{5}$")
 	since := pod.CreationTimestamp.Time
 	claims, err := r.warnings(ctx, metav1.NamespaceDefault, since, func(of corev1.ObjectReference) bool {
-		return of.Kind == k8s.NodeClaim.Name && ofPool.MatchString(of.Name)
+		return of.Kind == k8s.NodeClaim.Name && k8s.PoolOf(of.Name) == pool
 	})
 	if err != nil {
 		return "", err
@@ -73,9 +70,7 @@ func (r *run) warnings(
 	slices.SortFunc(found, func(a, b *corev1.Event) int { return k8s.LastSeen(b).Compare(k8s.LastSeen(a)) })
 	var all []string
 	for _, e := range found {
-		text := cmp.Or(e.Source.Component, e.ReportingController) + ": " + e.Reason + ": " +
-			strings.ReplaceAll(e.Message, "NodeClaim "+e.InvolvedObject.Name+" event: ", "")
-		if len(all) < mostWarnings && !slices.Contains(all, text) {
+		if text := k8s.Said(e); len(all) < mostWarnings && !slices.Contains(all, text) {
 			all = append(all, text)
 		}
 	}
