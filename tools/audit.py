@@ -13,7 +13,7 @@ CLEAN, VULNERABLE, UNREACHABLE = 0, 1, 3
 
 
 def main(pip_audit):
-    results = [vulncheck(module) for module in (".", "sandbox", "sandbox/measure", "sandbox/karpenter", "tools/karpenter")]
+    results = [vulncheck(module) for module in (".", "sandbox", "sandbox/measure", "sandbox/karpenter", "tools/karpenter", "examples")]
     results += [pip(pip_audit, f"sandbox/python/{name}.txt") for name in ("ministack", "tools", "audit")]
     results.append(npm())
     return VULNERABLE if VULNERABLE in results else max(results)

@@ -26,7 +26,7 @@ import (
 
 func doctorCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "doctor RACK", Short: "Look for problems that would impede Karpenter", Args: onlyRack, ValidArgsFunction: cobra.NoFileCompletions,
+		Use: "doctor RACK", Short: "Look for problems that would impede Karpenter", Args: onlyRack, ValidArgsFunction: completeRack,
 		Long: `Examines the rack's cluster and account, and changes nothing. Run it before Karpenter is turned on, and whenever something is
 odd. Each finding says what, why it matters and what to do. A check that could not be made is a finding too.
 
@@ -76,14 +76,13 @@ func examine(ctx context.Context, rack, kubernetes string) (doctor.Report, error
 		return doctor.Report{}, err
 	}
 	clusters := eks.NewFromConfig(aws)
-	observed := observe.Read(ctx, rack, paths(), observe.Clients{
+	observed := observe.Read(ctx, rack, kubernetes, paths(), observe.Clients{
 		Parameters: ssm.NewFromConfig(aws, func(o *ssm.Options) { o.RetryMaxAttempts = patientAttempts }), STS: sts.NewFromConfig(aws),
 		EKS: clusters, EC2: ec2.NewFromConfig(aws),
 		IAM: iam.NewFromConfig(aws), KMS: kms.NewFromConfig(aws), SQS: sqs.NewFromConfig(aws),
 		Quotas: servicequotas.NewFromConfig(aws), Rules: eventbridge.NewFromConfig(aws),
 		Dial: k8s.Dial(aws, clusters),
 	})
-	observed.Kubernetes = kubernetes
 	return doctor.Examine(observed), nil
 }
 

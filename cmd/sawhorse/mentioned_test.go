@@ -21,7 +21,7 @@ func TestCommandLinesOfDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := 0
-	for _, path := range append(paths, "../../README.md") {
+	for _, path := range append(paths, "../../README.md", "../../examples/README.md") {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +62,7 @@ func TestWritesGiveTheType(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths = append(paths, "../../README.md")
+	paths = append(paths, "../../README.md", "../../examples/README.md")
 	for _, root := range []string{"../../internal", "../../cmd", "../../functions", "../../cdk"} {
 		if err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 			if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {

@@ -11,7 +11,7 @@ import (
 
 const root = "../.." // of the repository
 
-// documents are README.md and docs/*.md, with their text outside of code blocks.
+// documents are docs/*.md and the pages beside them, with their text outside of code blocks.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob(root + "/docs/*.md")
@@ -19,7 +19,7 @@ func documents(t *testing.T) map[string]string {
 		t.Fatalf("%d documents: the test has lost them (%v)", len(paths), err)
 	}
 	all := map[string]string{}
-	for _, path := range append(paths, root+"/README.md") {
+	for _, path := range append(paths, root+"/README.md", root+"/CONTRIBUTING.md", root+"/examples/README.md") {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -81,6 +81,7 @@ func imagesFor(o *Observed, wanted int, found *findings) {
 			other, listed := kubernetesIn(term.SSMParameter)
 			by := term.selector()
 			switch {
+			case pinned && o.lookedUp(term.Alias): // a pass says whether it is there
 			case pinned && version != "latest":
 				found.add(Warns, fmt.Sprintf("%s pins %s; AWS may have no AMI of that version for Kubernetes %s, and Karpenter "+
 					"then launches no nodes", at, term.Alias, o.Kubernetes), "Look whether AWS has it, and write a version that it has for both.",
@@ -94,6 +95,14 @@ func imagesFor(o *Observed, wanted int, found *findings) {
 			}
 		}
 	}
+}
+
+// lookedUp reports whether the AMIs behind an alias were looked up for the version of Kubernetes.
+func (o *Observed) lookedUp(alias string) bool {
+	return slices.ContainsFunc(plan.BehindAlias(alias, o.Kubernetes), func(image plan.AliasImage) bool {
+		_, seen := o.Facts.AliasImages[image.Parameter]
+		return seen
+	})
 }
 
 // selector returns the field by which a term selects AMIs.

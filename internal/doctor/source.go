@@ -16,8 +16,9 @@ const (
 	Hold          Source = "ssm:GetParameter"
 	TheCluster    Source = "eks:DescribeCluster"
 	Facts         Source = "eks:ListNodegroups, eks:DescribeNodegroup, eks:DescribeAddon, ec2:DescribeLaunchTemplateVersions, " +
-		"ec2:DescribeSubnets, ec2:DescribeSecurityGroups, ec2:DescribeInstanceTypes, ec2:DescribeImages, ssm:GetParameter, iam:GetRole, " +
-		"iam:GetOpenIDConnectProvider, iam:ListAttachedRolePolicies, sqs:GetQueueUrl, sqs:ListQueueTags, events:ListTagsForResource"
+		"ec2:DescribeSubnets, ec2:DescribeSecurityGroups, ec2:DescribeInstanceTypes, ec2:DescribeImages, ssm:GetParameter, " +
+		"ssm:GetParameters, iam:GetRole, iam:GetOpenIDConnectProvider, iam:ListAttachedRolePolicies, sqs:GetQueueUrl, sqs:ListQueueTags, " +
+		"events:ListTagsForResource"
 	AddOns        Source = "eks:ListAddons, eks:DescribeAddon"
 	AddOnVersions Source = "eks:DescribeAddonVersions"
 	Associations  Source = "eks:ListPodIdentityAssociations"

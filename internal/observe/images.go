@@ -20,8 +20,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// SSM has the call of Parameter Store that an observation makes.
+// SSM has the calls of Parameter Store that an observation makes.
 type SSM interface {
+	GetParameters(context.Context, *ssm.GetParametersInput, ...func(*ssm.Options)) (*ssm.GetParametersOutput, error)
 	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
 }
 
@@ -105,4 +106,39 @@ func (o *Observer) described(ctx context.Context, ids []string) (map[string]plan
 		}
 	}
 	return images, nil
+}
+
+// aliasName matches what may stand in the name of a public parameter. A name with another character makes SSM refuse the whole call.
+var aliasName = regexp.MustCompile(`^[a-zA-Z0-9_./-]+$`)
+
+// aliasImages looks up the AMIs behind the aliases that are written, for versions of Kubernetes: one call for an alias of each family.
+func (o *Observer) aliasImages(ctx context.Context, config params.Config, versions ...string) (map[string]string, error) {
+	var names []string
+	for _, alias := range config.Aliases() {
+		for _, kubernetes := range versions {
+			for _, image := range plan.BehindAlias(alias, kubernetes) {
+				if kubernetes != "" && aliasName.MatchString(image.Parameter) {
+					names = append(names, image.Parameter)
+				}
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	found := map[string]string{}
+	const most = 10 // that a call takes
+	for some := range slices.Chunk(unique(names), most) {
+		out, err := o.SSM.GetParameters(ctx, &ssm.GetParametersInput{Names: some})
+		if err != nil {
+			return nil, fmt.Errorf("public parameters %s: get: %w", strings.Join(some, ", "), err)
+		}
+		for _, name := range out.InvalidParameters {
+			found[name] = ""
+		}
+		for _, p := range out.Parameters {
+			found[aws.ToString(p.Name)] = aws.ToString(p.Value)
+		}
+	}
+	return found, nil
 }

@@ -71,3 +71,35 @@ func TestImagesThatNoTermMayName(t *testing.T) {
 		}
 	}
 }
+
+// The AMIs behind an alias that is written are looked up for the cluster's version of Kubernetes and the one of an upgrade, ten a call.
+// Without an alias nobody is asked.
+func TestAliasImages(t *testing.T) {
+	s := begin(t)
+	const there = "/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/x86_64/standard/" +
+		"amazon-eks-node-al2023-x86_64-standard-1.35-v20260828/image_id"
+	s.cloud.SSM.Values[there] = "ami-1"
+	config := enabled
+	config.AMIAliases = map[string]string{"al2023": "al2023@v20260828", "bottlerocket": "bottlerocket@v1.44.0"}
+	config.Defaults = params.Override{EC2NodeClass: map[string]any{"amiSelectorTerms": []any{map[string]any{"alias": "al2023@a b"}}}}
+	calls := func() (all []string) {
+		for _, call := range s.cloud.Made() {
+			if strings.HasPrefix(call, "SSM.GetParameters ") {
+				all = append(all, call)
+			}
+		}
+		return all
+	}
+	got := s.observed(config, plan.Records{}).AliasImages
+	id, seen := got["/aws/service/bottlerocket/aws-k8s-1.35-nvidia/arm64/1.44.0/image_id"]
+	if len(got) != 9 || got[there] != "ami-1" || !seen || id != "" || len(calls()) != 1 {
+		t.Errorf("%v, by %v", got, calls())
+	}
+	s.observer.Kubernetes = "1.36"
+	if got := s.observed(config, plan.Records{}).AliasImages; len(got) != 18 || len(calls()) != 3 {
+		t.Errorf("%d for two versions, by %v", len(got), calls())
+	}
+	if got := s.observed(enabled, plan.Records{}).AliasImages; got != nil || len(calls()) != 3 {
+		t.Errorf("without an alias %v, by %v", got, calls())
+	}
+}

@@ -25,6 +25,8 @@ type Observer struct {
 	Records Records
 	// Deployment is what the deployment allows racks to do.
 	Deployment plan.Deployment
+	// Kubernetes is a version to which the cluster is to be upgraded, for which AMIs are looked up too; empty for none.
+	Kubernetes string
 }
 
 // Records is the part of the store that an observation reads.
@@ -71,6 +73,10 @@ func (o *Observer) Facts(ctx context.Context, config params.Config, records plan
 		},
 		func(ctx context.Context) (err error) {
 			facts.Images, err = o.images(ctx, config)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			facts.AliasImages, err = o.aliasImages(ctx, config, cluster.Version, o.Kubernetes)
 			return err
 		},
 		func(ctx context.Context) error { return o.credentials(ctx, config, cluster.Cluster, records, &facts) },

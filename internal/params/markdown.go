@@ -40,6 +40,7 @@ func Markdown() string {
 		}
 		out.WriteString("\nThe fields `nodePool` and `ec2NodeClass` are objects, as in `" + ParamOverride + "`, of this pool alone.\n")
 	}
+	precedence(&out)
 	return out.String()
 }
 

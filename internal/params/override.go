@@ -305,6 +305,23 @@ func (c Config) Images() (ids, parameters []string) {
 	return ids, parameters
 }
 
+// Aliases returns the aliases of AMIs that are written.
+func (c Config) Aliases() (aliases []string) {
+	for _, family := range slices.Sorted(maps.Keys(c.AMIAliases)) {
+		aliases = append(aliases, c.AMIAliases[family])
+	}
+	for _, override := range c.Overrides() {
+		terms, _ := override.EC2NodeClass["amiSelectorTerms"].([]any)
+		for _, entry := range terms[:min(len(terms), maxImageTerms)] {
+			term, _ := entry.(map[string]any)
+			if alias, _ := term["alias"].(string); alias != "" {
+				aliases = append(aliases, alias)
+			}
+		}
+	}
+	return aliases
+}
+
 // snapshots refuses volumes that are created from a snapshot. A snapshot may hold anyone's data, and whoever writes the
 // rack's parameters could read it on a node.
 func (s source) snapshots(config map[string]any) {

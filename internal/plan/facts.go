@@ -40,6 +40,9 @@ type Facts struct {
 	// Images maps what karpenter_config names, IDs of images and public parameters that have one, to images. What EC2 shows
 	// the account no image for is left out.
 	Images map[string]Image `json:"images,omitempty"`
+	// AliasImages maps the public parameters that Karpenter reads for the written aliases (BehindAlias) to the IDs of images that they
+	// have, "" for a parameter that does not exist. What was not looked up is left out.
+	AliasImages map[string]string `json:"aliasImages,omitempty"`
 	// APIs are those APIs of the cluster that templates of Karpenter's chart ask for and that it serves (MonitorAPI), or nil if
 	// they were not looked up.
 	APIs []string `json:"apis,omitzero"`

@@ -94,6 +94,9 @@ func Validate(in Input) Result {
 	foreign, known := d.compiled.Images(in.Facts, in.InForce)
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, foreign)...)
 	parsed.Advise(known...)
+	absent, since := d.compiled.Aliases(in.Facts, in.InForce)
+	parsed.RejectUnlessDisabling(unless(parsed.Problems, absent)...)
+	parsed.Advise(since...)
 	parsed.Add(d.outcome.Problems...)
 	if unrendered != nil {
 		parsed.RejectUnlessDisabling(params.NewProblem(params.ParamController, "", "Karpenter's chart refuses these values (%v); write others, "+

@@ -1,4 +1,4 @@
-// Package documents checks the commands in README.md and docs/*.md with the AWS CLI's own parser. It has only tests.
+// Package documents checks the commands in docs/*.md and the pages beside them with the AWS CLI's own parser. It has only tests.
 package documents
 
 import (
@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/story"
 )
 
 const root = "../.."
@@ -86,7 +88,7 @@ func documents(t *testing.T) []string {
 	if err != nil || len(paths) < 10 {
 		t.Fatalf("%d documents: the test has lost them (%v)", len(paths), err)
 	}
-	return append(paths, root+"/README.md")
+	return append(paths, root+"/README.md", root+"/CONTRIBUTING.md", root+"/examples/README.md")
 }
 
 func read(t *testing.T, path string) string {
@@ -116,7 +118,10 @@ func scripts(t *testing.T, path string) (all []string) {
 		case isFence && !fenced:
 			fenced, language, block = true, fence, ""
 		case isFence && language == "console":
-			fenced, all = false, append(all, typed(block)...)
+			fenced = false
+			for _, typing := range story.Typed(block) {
+				all = append(all, typing.Command)
+			}
 		case isFence:
 			fenced = false
 			if language == "" || language == "sh" {
@@ -135,24 +140,6 @@ func scripts(t *testing.T, path string) (all []string) {
 
 // exampleARN replaces the placeholder ARN: the AWS CLI requires at least 20 characters for an ARN.
 const exampleARN = "arn:aws:iam::123456789012:x/x"
-
-// typed returns the commands at the prompts of a session, including their continuation lines.
-func typed(session string) (all []string) {
-	command := ""
-	for line := range strings.Lines(session) {
-		first, prompt := strings.CutPrefix(strings.TrimLeft(line, " "), "$ ")
-		switch {
-		case prompt:
-			command = first
-		case command != "":
-			command += line
-		}
-		if command != "" && exec.Command("bash", "-n", "-c", command).Run() == nil && !strings.HasSuffix(command, "|\n") {
-			all, command = append(all, command), ""
-		}
-	}
-	return all
-}
 
 // called runs a script in a folder, and returns the arguments of its calls of aws.
 func called(t *testing.T, folder, script string) (all [][]string) {

@@ -15,6 +15,11 @@ import (
 // Runs the whole life of a rack, as `make demo` shows it.
 func TestStory(t *testing.T) { pool.Take(t, stage.Long, stage.Untouched).Run(story.Main) }
 
+// Types the commands of the quickstart, and compares what they print with what it shows.
+func TestQuickstart(t *testing.T) {
+	pool.Take(t, stage.Long, stage.Untouched).Run(story.Document("../../docs/quickstart.md"))
+}
+
 // Twenty concurrent writes cost at most three iterations, no two of them overlap, and all values are in force at the end.
 func TestBurst(t *testing.T) {
 	sandbox := pool.Take(t)

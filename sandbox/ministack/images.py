@@ -1,4 +1,5 @@
-"""EKS's public AMI parameters for every Kubernetes version. They point to images that moto has."""
+"""EKS's and Bottlerocket's public AMI parameters for every Kubernetes version and release. Those of standard nodes point to images
+that moto has, the others to none: Karpenter tells variants by their IDs. One release has no image for arm64."""
 
 import re
 
@@ -7,12 +8,20 @@ from patches import patch
 from ministack.services import ssm
 
 IMAGES = {"x86_64": "ami-0d27e0fb3bac4d724", "arm64": "ami-065b1b834d2a83a7a"}
-NAME = r"/aws/service/eks/optimized-ami/[\d.]+/amazon-linux-2023/(x86_64|arm64)/standard/recommended/image_id"
+OTHERS = {"nvidia": "ami-00000000000000a0", "neuron": "ami-00000000000000b0"}
+AL2023 = (r"/aws/service/eks/optimized-ami/([\d.]+)/amazon-linux-2023/(?P<arch>x86_64|arm64)/(?P<variant>standard|nvidia|neuron)/"
+          r"(recommended|amazon-eks-node-al2023-(?P=arch)-(?P=variant)-\1-(?P<release>v\d{8}))/image_id")
+BOTTLEROCKET = r"/aws/service/bottlerocket/aws-k8s-[\d.]+(-(?P<variant>nvidia))?/(?P<arch>x86_64|arm64)/(?P<release>latest|[\d.]+)/image_id"
+WITHOUT_ARM = "v20260301"
 
 @patch("ministack.services.ssm._public_parameter")
 def public_parameter(original, name):
-    match = re.fullmatch(NAME, name)
+    match = re.fullmatch(AL2023, name) or re.fullmatch(BOTTLEROCKET, name)
     if not match:
         return original(name)
-    return {"Name": name, "Type": "String", "Value": IMAGES[match.group(1)], "Version": 1,
+    arch, variant = match["arch"], match["variant"] or "standard"
+    if arch == "arm64" and (variant == "neuron" or match["release"] == WITHOUT_ARM):
+        return None
+    image = IMAGES[arch] if variant == "standard" else OTHERS[variant] + arch[-1]
+    return {"Name": name, "Type": "String", "Value": image, "Version": 1,
             "LastModifiedDate": 1767225600, "ARN": f"arn:aws:ssm:{ssm.get_region()}::parameter{name}"}

@@ -57,6 +57,8 @@ func Retired(s *Script) {
 		s.Check("its limit and its taint", limit, "100000")
 		s.Check("nodes with the taint", tainted, "0")
 		s.Await("drifted nodes", func() string { return driftedOf(s, "batch") }, "", time.Minute)
+		s.Until("nodes that Karpenter was ending already", "kubectl get nodes -l karpenter.sh/nodepool=batch "+
+			`-o jsonpath='{.items[*].spec.taints[?(@.key=="karpenter.sh/disrupted")].key}'`, "", 3*time.Minute)
 		left := m.nodes()
 		s.wait(20 * time.Second)
 		s.Equal("its nodes stay", m.nodes(), left)

@@ -47,11 +47,12 @@ type Clients struct {
 // patience is the time limit of the whole observation. Sources that have not answered by then count as not observed.
 const patience = 90 * time.Second
 
-// Read observes a rack, its cluster and its account. It records a source that could not be read in Unseen.
-func Read(ctx context.Context, name string, paths ownership.Paths, clients Clients) *doctor.Observed {
+// Read observes a rack, its cluster and its account and, unless kubernetes is empty, what AWS has for an upgrade to that version. It
+// records a source that could not be read in Unseen.
+func Read(ctx context.Context, name, kubernetes string, paths ownership.Paths, clients Clients) *doctor.Observed {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r := &reader{Clients: clients, paths: paths, o: &doctor.Observed{Rack: name, Unseen: map[doctor.Source]string{}}}
+	r := &reader{Clients: clients, paths: paths, o: &doctor.Observed{Rack: name, Kubernetes: kubernetes, Unseen: map[doctor.Source]string{}}}
 	r.read(doctor.Parameters, func() error { return r.parameters(ctx, paths) })
 	r.read(doctor.Rules, func() error { return r.rules(ctx) })
 	r.caller(ctx)
@@ -94,7 +95,8 @@ type reader struct {
 // observer returns the observer of passes with the operator's credentials. It does not require the tag of the cluster's
 // owner, because the operator reads with rights of his own.
 func (r *reader) observer() *observe.Observer {
-	return &observe.Observer{EKS: r.EKS, EC2: r.EC2, IAM: r.IAM, SQS: r.SQS, SSM: r.Parameters, Rules: r.Rules, Records: noRecords{}}
+	return &observe.Observer{EKS: r.EKS, EC2: r.EC2, IAM: r.IAM, SQS: r.SQS, SSM: r.Parameters, Rules: r.Rules, Records: noRecords{},
+		Kubernetes: r.o.Kubernetes}
 }
 
 // noRecords is a rack without records: doctor does not read the table.

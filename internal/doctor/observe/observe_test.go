@@ -89,7 +89,7 @@ func observed(t *testing.T, a *account, dial k8s.Connector) *doctor.Observed {
 		Region: "eu-central-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("id", "key", ""),
 		RetryMaxAttempts: 1, HTTPClient: server.Client(),
 	}
-	return Read(context.Background(), "prod", ownership.Paths{Prefix: ownership.DefaultPrefix}, Clients{
+	return Read(context.Background(), "prod", "", ownership.Paths{Prefix: ownership.DefaultPrefix}, Clients{
 		Parameters: ssm.NewFromConfig(config), STS: sts.NewFromConfig(config), EKS: eks.NewFromConfig(config),
 		EC2: ec2.NewFromConfig(config),
 		IAM: iam.NewFromConfig(config), SQS: sqs.NewFromConfig(config), KMS: kms.NewFromConfig(config),

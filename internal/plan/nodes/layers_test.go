@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -56,36 +57,66 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// A wrong value is reported where it stands, in each of the new places.
-func TestWrongValuesInConfigs(t *testing.T) {
-	for _, c := range []struct{ parameter, value, path, words string }{
-		{"karpenter_defaults_config", `{"nodePool":{"weight":3}}`, "nodePool.weight", "protected"},
-		{"karpenter_defaults_config", `{"nodePool":{"limits":{"cpu":"3"}}}`, "nodePool.limits", "protected"},
-		{"karpenter_defaults_config", `{"nodePool":{"replicas":3}}`, "nodePool.replicas", "protected"},
-		{"karpenter_defaults_config", `{"nodePool":{"template":{"spec":{"expireAfter":"0h"}}}}`, "nodePool.template.spec.expireAfter",
-			"delete every"},
-		{"karpenter_build_config", `{"nodePool":{"template":{"metadata":{"labels":{"convox-build":"x"}}}}}`,
-			"nodePool.template.metadata.labels.convox-build", "protected"},
-		{"karpenter_build_config", `{"nodePool":{"template":{"spec":{"taints":[{"key":"dedicated","effect":"NoSchedule"}]}}}}`,
-			"nodePool.template.spec.taints[0].key", "reserved"},
-		{"karpenter_build_config", `{"ec2NodeClass":{"role":"x"}}`, "ec2NodeClass.role", "protected"},
-		{params.ParamAdditional, `[{"name":"a","nodePool":{"weight":101}}]`, "[0].nodePool.weight", "100"},
-		{params.ParamAdditional, `[{"name":"a","nodePool":{"replicas":2}}]`, "[0].nodePool.replicas", "StaticCapacity is off"},
-		{params.ParamAdditional, `[{"name":"a","ec2NodeClass":null}]`, "[0].ec2NodeClass", "null"},
-		{params.ParamAdditional, `[{"name":"a","ec2NodeClass":{"userDate":"x"}}]`, "[0].ec2NodeClass.userDate", "did you mean userData?"},
-		{params.ParamAdditional, `[{"name":"a","ec2NodeClass":{"tags":{"name":"x"}}}]`, "[0].ec2NodeClass.tags.name", "protected"},
-		{params.ParamAdditional, `[{"name":"a","volume_iops":10001}]`, "[0].volume_iops", "allowed are 10000"},
-		{params.ParamAdditional, `[{"name":"a","volume_throughput":751}]`, "[0].volume_throughput", "allowed are 750"},
-		{params.ParamAdditional, `[{"name":"a","volume_type":"io1","volume_iops":3000}]`, "[0].volume_iops", "gp3 only"},
-		{params.ParamAdditional, `[{"name":"a","ami_id":"ami-1"}]`, "[0].ami_id", "allowed is the ID"},
-		{params.ParamAdditional, `[{"name":"a","os":"windows"}]`, "[0].os", "allowed is al2023"},
-	} {
-		parsed := params.Parse(params.Input{Rack: "demo", Params: map[string]string{
-			"karpenter_auth_mode": "true", "karpenter_enabled": "true", "build_node_enabled": "true", c.parameter: c.value}})
-		problems := append(parsed.Problems, Compile(parsed.Config, plan.Facts{}).Check()...)
-		if len(problems) == 0 || problems[0].Parameter != c.parameter || problems[0].Path != c.path ||
-			!strings.Contains(problems[0].Message, c.words) {
-			t.Errorf("%s=%s: %v, want %s: %s", c.parameter, c.value, problems, c.path, c.words)
+// written are the parameters that set a setting's layers. Those of an entry are its members.
+func written(l params.Layered, sets [3]bool) map[string]string {
+	texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "build_node_enabled": "true"}
+	entry := `"name":"a"`
+	for i, layer := range l.Layers {
+		switch {
+		case !sets[i]:
+		case layer.Parameter == params.ParamAdditional:
+			entry += "," + layer.Text
+		default:
+			texts[layer.Parameter] = layer.Text
 		}
 	}
+	texts[params.ParamAdditional] = "[{" + entry + "}]"
+	return texts
+}
+
+// What docs/parameters.md says of each combination of the layers is what the plan has, and Explain names the layer.
+func TestPrecedence(t *testing.T) {
+	combinations := 0
+	for _, l := range params.Precedence {
+		for _, c := range params.Combinations {
+			combinations++
+			parsed := params.Parse(params.Input{Rack: "demo", Params: written(l, c.Sets)})
+			compiled := Compile(parsed.Config, plan.Facts{})
+			if problems := append(parsed.Problems, compiled.Check()...); len(problems) > 0 {
+				t.Fatalf("%s, %v: %v", l.Setting, c.Sets, problems)
+			}
+			value, from := l.BuiltIn, BuiltIn
+			if c.InForce >= 0 {
+				value, from = l.Layers[c.InForce].Value, l.Layers[c.InForce].Parameter
+			}
+			if got, layer := inPlan(compiled, l.Object, l.Path); got != value || got != "" && !strings.HasPrefix(layer, from) {
+				t.Errorf("%s, %v: %q from %s, want %q from %s", l.Setting, c.Sets, got, layer, value, from)
+			}
+		}
+	}
+	if combinations != 40 {
+		t.Errorf("%d combinations", combinations)
+	}
+}
+
+// inPlan returns a field of a manifest, and where it comes from; "" if it is not there.
+func inPlan(c Compiled, object string, path []string) (value, from string) {
+	for _, d := range c.drafts {
+		if d.kind+"/"+d.name != object {
+			continue
+		}
+		var at any = d.spec()
+		for _, part := range path {
+			switch inside := at.(type) {
+			case map[string]any:
+				at = inside[part]
+			case []any:
+				i, _ := strconv.Atoi(part)
+				at = inside[i]
+			}
+		}
+		value, _ = at.(string)
+		return value, d.blame(path...).layer(true)
+	}
+	return "", ""
 }

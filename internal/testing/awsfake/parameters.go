@@ -17,6 +17,8 @@ import (
 // SSM holds parameters by their full name.
 type SSM struct {
 	*Calls
+	// User is the ARN of who writes.
+	User   string
 	Values map[string]string
 	// Secure are the names of the SecureStrings. Lists are those of the StringLists.
 	Secure, Lists map[string]bool
@@ -133,6 +135,28 @@ func (s *SSM) GetParameter(_ context.Context, in *ssm.GetParameterInput, _ ...fu
 	}}, nil
 }
 
+// GetParameters returns those of at most 10 parameters that exist.
+func (s *SSM) GetParameters(_ context.Context, in *ssm.GetParametersInput, _ ...func(*ssm.Options)) (*ssm.GetParametersOutput, error) {
+	if err := s.call("SSM.GetParameters", strings.Join(in.Names, " ")); err != nil {
+		return nil, err
+	}
+	if len(in.Names) > 10 {
+		return nil, refuse("ValidationException", "Member must have length less than or equal to 10")
+	}
+	out := &ssm.GetParametersOutput{}
+	for _, name := range in.Names {
+		shown, there := s.shown(path.Dir(name))[name]
+		if !there {
+			out.InvalidParameters = append(out.InvalidParameters, name)
+			continue
+		}
+		out.Parameters = append(out.Parameters, types.Parameter{
+			Name: &name, Value: &shown.value, Type: s.kind(name), Version: shown.number, LastModifiedDate: new(shown.modified),
+		})
+	}
+	return out, nil
+}
+
 // DescribeParameters supports the filter Path.
 func (s *SSM) DescribeParameters(_ context.Context, in *ssm.DescribeParametersInput,
 	_ ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error) {
@@ -194,6 +218,7 @@ func (s *SSM) Write(name, value string) {
 	s.Values[name] = value
 	s.history[name] = append(s.history[name], types.ParameterHistory{
 		Name: &name, Value: &value, Type: s.kind(name), Version: s.number(name), LastModifiedDate: new(s.modified[name]),
+		LastModifiedUser: new(s.User),
 	})
 }
 

@@ -1,6 +1,7 @@
 package life
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/e2e/stage"
@@ -31,6 +32,18 @@ func TestMigrated(t *testing.T) {
 
 // A file of settings is compared with the rack, and applied as one change.
 func TestFiles(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Files) }
+
+// Each setting makes a snapshot, to which one may go back.
+func TestHistory(t *testing.T) { pool.Take(t).Run(story.Enabled, story.History) }
+
+// The examples that can be run here, with their own tools.
+func TestExamples(t *testing.T) {
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.Take(t, stage.Long).Run(story.Enabled, story.Examples(root))
+}
 
 // Pods keep the nodes of pools that are taken away, and the status says why.
 func TestKept(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.Kept) }

@@ -1,0 +1,488 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+)
+
+// doNotDisrupt is Karpenter's annotation on pods and nodes that are not to be disrupted.
+const doNotDisrupt = "karpenter.sh/do-not-disrupt"
+
+// nodeClaim is what is read of a NodeClaim.
+type nodeClaim struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Requirements []struct {
+			Key    string   `json:"key"`
+			Values []string `json:"values"`
+		} `json:"requirements"`
+		Resources struct {
+			Requests corev1.ResourceList `json:"requests"`
+		} `json:"resources"`
+		ExpireAfter            string `json:"expireAfter"`
+		TerminationGracePeriod string `json:"terminationGracePeriod"`
+	} `json:"spec"`
+	Status struct {
+		NodeName   string             `json:"nodeName"`
+		Conditions []metav1.Condition `json:"conditions"`
+	} `json:"status"`
+}
+
+// condition returns a condition, or one without a status.
+func (c *nodeClaim) condition(kind string) metav1.Condition {
+	i := slices.IndexFunc(c.Status.Conditions, func(one metav1.Condition) bool { return one.Type == kind })
+	if i < 0 {
+		return metav1.Condition{}
+	}
+	return c.Status.Conditions[i]
+}
+
+// nodePool is what is read of a NodePool.
+type nodePool struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Replicas *int64 `json:"replicas"`
+		Template struct {
+			Spec struct {
+				NodeClassRef struct {
+					Name string `json:"name"`
+				} `json:"nodeClassRef"`
+			} `json:"spec"`
+		} `json:"template"`
+		Disruption struct {
+			ConsolidationPolicy string   `json:"consolidationPolicy"`
+			ConsolidateAfter    string   `json:"consolidateAfter"`
+			Budgets             []budget `json:"budgets"`
+		} `json:"disruption"`
+	} `json:"spec"`
+	Status struct {
+		Conditions []metav1.Condition `json:"conditions"`
+	} `json:"status"`
+}
+
+// nodeClass is what is read of an EC2NodeClass.
+type nodeClass struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		AMISelectorTerms []struct {
+			Alias string `json:"alias"`
+			ID    string `json:"id"`
+		} `json:"amiSelectorTerms"`
+	} `json:"spec"`
+}
+
+// seen is what has been read of a cluster.
+type seen struct {
+	now     time.Time
+	claims  []nodeClaim
+	pools   map[string]*nodePool
+	classes map[string]*nodeClass
+	nodes   map[string]*corev1.Node
+	pods    map[string][]corev1.Pod // by node
+	pdbs    []policyv1.PodDisruptionBudget
+	words   map[string]string // Karpenter's last words, by Kind/name
+}
+
+// lasts is how long an event of Karpenter's holds. Karpenter repeats it every two minutes.
+const lasts = 10 * time.Minute
+
+// survey reads a cluster.
+func survey(ctx context.Context, client *k8s.Client) (*seen, error) {
+	s := &seen{now: time.Now(), pools: map[string]*nodePool{}, classes: map[string]*nodeClass{}, nodes: map[string]*corev1.Node{},
+		pods: map[string][]corev1.Pod{}, words: map[string]string{}}
+	pools, err := typed[nodePool](ctx, client, k8s.NodePool)
+	if err != nil {
+		return nil, err
+	}
+	classes, err := typed[nodeClass](ctx, client, k8s.EC2NodeClass)
+	if err != nil {
+		return nil, err
+	}
+	if s.claims, err = typed[nodeClaim](ctx, client, k8s.NodeClaim); err != nil {
+		return nil, err
+	}
+	nodes, err := typed[corev1.Node](ctx, client, k8s.Node)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := typed[corev1.Pod](ctx, client, k8s.Pod)
+	if err != nil {
+		return nil, err
+	}
+	if s.pdbs, err = typed[policyv1.PodDisruptionBudget](ctx, client, k8s.PodDisruptionBudget); err != nil {
+		return nil, err
+	}
+	for i := range pools {
+		s.pools[pools[i].Name] = &pools[i]
+	}
+	for i := range classes {
+		s.classes[classes[i].Name] = &classes[i]
+	}
+	for i := range nodes {
+		s.nodes[nodes[i].Name] = &nodes[i]
+	}
+	for _, pod := range pods {
+		s.pods[pod.Spec.NodeName] = append(s.pods[pod.Spec.NodeName], pod)
+	}
+	return s, s.listen(ctx, client)
+}
+
+// listen keeps Karpenter's last words about each object.
+func (s *seen) listen(ctx context.Context, client *k8s.Client) error {
+	last := map[string]time.Time{}
+	return client.Each(ctx, k8s.Event, "", "", func(object *unstructured.Unstructured) error {
+		e, err := k8s.AsEvent(object)
+		if err != nil || e.Source.Component != "karpenter" || e.Type != corev1.EventTypeWarning && !spoken[e.Reason] {
+			return nil
+		}
+		about, at := e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name, k8s.LastSeen(e)
+		if s.now.Sub(at) <= lasts && at.After(last[about]) {
+			last[about], s.words[about] = at, e.Message
+		}
+		return nil
+	})
+}
+
+// spoken are the reasons of Karpenter's events, besides warnings, that say why a node stays.
+var spoken = map[string]bool{"DisruptionBlocked": true, "Unconsolidatable": true, "NoCompatibleInstanceTypes": true}
+
+// reason is the answer: of a node, or of a pool with its nodes and the first of them that should go.
+type reason struct {
+	Pool *poolReason `json:"pool,omitempty"`
+	Node *nodeReason `json:"node,omitempty"`
+}
+
+type poolReason struct {
+	Name    string        `json:"name"`
+	Ready   string        `json:"ready"`
+	Budgets []string      `json:"budgets"`
+	Nodes   []*nodeReason `json:"nodes"`
+}
+
+// nodeReason is why a node is there.
+type nodeReason struct {
+	Name        string    `json:"node"`
+	Claim       string    `json:"nodeClaim"`
+	Pool        string    `json:"pool"`
+	Type        string    `json:"instanceType"`
+	Capacity    string    `json:"capacityType"`
+	Zone        string    `json:"zone"`
+	DollarsHour *float64  `json:"dollarsAnHour,omitempty"`
+	Since       time.Time `json:"since"`
+	Because     string    `json:"because"`
+	State       []string  `json:"state"`
+	// Keeps are what keeps the node: budgets, windows, PodDisruptionBudgets, annotations, and Karpenter's own words.
+	Keeps []string `json:"keeps"`
+	Next  string   `json:"next"`
+
+	age   time.Duration
+	offer offer
+	goes  bool // it should go: it is ending, outdated, or of a retiring pool
+}
+
+// pool returns the answer for a pool. Its nodes that should go come first, then the oldest.
+func (s *seen) pool(pool *nodePool) reason {
+	p := &poolReason{Name: pool.Name, Ready: "Ready", Budgets: []string{}, Nodes: []*nodeReason{}}
+	for _, c := range pool.Status.Conditions {
+		if c.Type == "Ready" && c.Status != metav1.ConditionTrue {
+			p.Ready = strings.TrimSpace("not Ready: " + c.Reason + " " + c.Message)
+		}
+	}
+	for _, b := range pool.Spec.Disruption.Budgets {
+		if b.active(s.now) {
+			p.Budgets = append(p.Budgets, b.String()+", in force now")
+		} else {
+			p.Budgets = append(p.Budgets, b.String()+", not in force now")
+		}
+	}
+	for i := range s.claims {
+		if s.claims[i].Labels[ownership.LabelPool] == pool.Name {
+			p.Nodes = append(p.Nodes, s.explain(&s.claims[i]))
+		}
+	}
+	slices.SortFunc(p.Nodes, func(a, b *nodeReason) int {
+		switch {
+		case a.goes && !b.goes:
+			return -1
+		case b.goes && !a.goes:
+			return 1
+		}
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Claim, b.Claim))
+	})
+	r := reason{Pool: p}
+	if len(p.Nodes) > 0 {
+		r.Node = p.Nodes[0]
+	}
+	return r
+}
+
+// explain returns why a NodeClaim's node is there.
+func (s *seen) explain(claim *nodeClaim) *nodeReason {
+	n := &nodeReason{
+		Name: cmp.Or(claim.Status.NodeName, "(none yet)"), Claim: claim.Name, Pool: claim.Labels[ownership.LabelPool],
+		Type: claim.Labels[corev1.LabelInstanceTypeStable], Capacity: claim.Labels["karpenter.sh/capacity-type"],
+		Zone: claim.Labels[corev1.LabelTopologyZone], Since: claim.CreationTimestamp.UTC(), age: s.now.Sub(claim.CreationTimestamp.Time),
+		Because: because(claim), Keeps: []string{},
+	}
+	node := s.nodes[claim.Status.NodeName]
+	if node != nil {
+		n.offer = offerOf(node)
+	}
+	why := s.disruption(claim, n)
+	s.pins(claim, node, n)
+	s.budgets(n.Pool, why, n)
+	s.said(claim, n)
+	n.Next = s.next(claim, why, n)
+	return n
+}
+
+// because says what Karpenter asked EC2 for.
+func because(claim *nodeClaim) string {
+	types := 0
+	for _, r := range claim.Spec.Requirements {
+		if r.Key == corev1.LabelInstanceTypeStable {
+			types = len(r.Values)
+		}
+	}
+	requests := claim.Spec.Resources.Requests
+	asked := fmt.Sprintf("pods asked for %s vCPU and %s of memory", requests.Cpu(), requests.Memory())
+	switch claim.Labels["karpenter.sh/capacity-type"] {
+	case "reserved":
+		return fmt.Sprintf("%s; it takes a capacity reservation (%s), which is paid for in any case", asked,
+			cmp.Or(claim.Labels["karpenter.k8s.aws/capacity-reservation-id"], "not named"))
+	case "spot":
+		return fmt.Sprintf("%s; of %d types that fit, EC2 chose by spot price and by how likely an interruption is", asked, types)
+	default:
+		return fmt.Sprintf("%s; of %d types that fit, EC2 chose the cheapest that it had", asked, types)
+	}
+}
+
+// disruption notes the state of a NodeClaim, and returns the reason for which Karpenter would disrupt it ("" if there is none).
+func (s *seen) disruption(claim *nodeClaim, n *nodeReason) (why string) {
+	state := func(format string, args ...any) { n.State = append(n.State, fmt.Sprintf(format, args...)) }
+	for _, kind := range []string{"Launched", "Registered", "Initialized"} {
+		if c := claim.condition(kind); c.Status != metav1.ConditionTrue {
+			state("not %s: %s", strings.ToLower(kind), strings.TrimSpace(c.Reason+" "+c.Message))
+			break
+		}
+	}
+	if pool := s.pools[n.Pool]; pool != nil && pool.Annotations[ownership.NodePoolHash] == claim.Annotations[ownership.NodePoolHash] {
+		state("made from the pool's present template")
+	} else if claim.Annotations[ownership.NodePoolHash] == ownership.Rotated {
+		state("due for rotation")
+	} else {
+		state("made from an earlier template of the pool")
+	}
+	if drift := claim.condition("Drifted"); drift.Status == metav1.ConditionTrue {
+		why = "Drifted"
+		state("drifted since %s (%s)", drift.LastTransitionTime.UTC().Format(time.RFC3339), drift.Reason)
+	} else if claim.condition("Consolidatable").Status == metav1.ConditionTrue {
+		if why = "Underutilized"; len(s.movable(claim)) == 0 {
+			why = "Empty"
+		}
+		state("Karpenter may consolidate it")
+	}
+	if node := s.nodes[claim.Status.NodeName]; node != nil && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == ownership.Retiring
+	}) {
+		n.goes = true
+		state("its pool is retiring")
+	}
+	if claim.DeletionTimestamp != nil {
+		why = "Ending"
+		state("ending since %s", claim.DeletionTimestamp.UTC().Format(time.RFC3339))
+	}
+	n.goes = n.goes || why == "Drifted" || why == "Ending"
+	return why
+}
+
+// movable returns the pods of a NodeClaim's node that would have to go elsewhere.
+func (s *seen) movable(claim *nodeClaim) (pods []*corev1.Pod) {
+	all := s.pods[claim.Status.NodeName]
+	for i := range all {
+		pod := &all[i]
+		stays := slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" || o.Kind == "Node" })
+		if !stays && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// pins notes the annotations and PodDisruptionBudgets that keep the node, and a pinned image.
+func (s *seen) pins(claim *nodeClaim, node *corev1.Node, n *nodeReason) {
+	keeps := func(format string, args ...any) { n.Keeps = append(n.Keeps, fmt.Sprintf(format, args...)) }
+	if node != nil && node.Annotations[doNotDisrupt] == "true" || claim.Annotations[doNotDisrupt] == "true" {
+		keeps("the node has the annotation %s", doNotDisrupt)
+	}
+	for _, pod := range s.movable(claim) {
+		if pod.Annotations[doNotDisrupt] == "true" {
+			keeps("pod %s/%s has the annotation %s", pod.Namespace, pod.Name, doNotDisrupt)
+		}
+		for i := range s.pdbs {
+			pdb := &s.pdbs[i]
+			selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
+			if err == nil && pdb.Namespace == pod.Namespace && pdb.Status.DisruptionsAllowed == 0 && selector.Matches(labels.Set(pod.Labels)) {
+				keeps("PodDisruptionBudget %s/%s allows no eviction of pod %s now", pdb.Namespace, pdb.Name, pod.Name)
+			}
+		}
+	}
+	pool := s.pools[n.Pool]
+	if pool == nil {
+		return
+	}
+	if pool.Spec.Replicas != nil {
+		keeps("the pool is static: it has %d nodes, whatever pods need", *pool.Spec.Replicas)
+	}
+	if class := s.classes[pool.Spec.Template.Spec.NodeClassRef.Name]; class != nil {
+		for _, term := range class.Spec.AMISelectorTerms {
+			if image := cmp.Or(term.ID, term.Alias); image != "" && !strings.HasSuffix(image, "@latest") {
+				n.State = append(n.State, "its image is pinned: "+image)
+			}
+		}
+	}
+}
+
+// budgets notes the pool's budgets that let no node go now for a reason.
+func (s *seen) budgets(name, why string, n *nodeReason) {
+	pool := s.pools[name]
+	if pool == nil || why == "" || why == "Ending" {
+		return
+	}
+	nodes, going := s.running(name)
+	for _, b := range pool.Spec.Disruption.Budgets {
+		if b.active(s.now) && b.covers(why) && b.allows(nodes) <= going {
+			n.Keeps = append(n.Keeps, fmt.Sprintf("budget %s: of %d nodes %d are going already, and no further one may", b, nodes, going))
+		}
+	}
+}
+
+// running counts the nodes of a pool, and those of them that are going.
+func (s *seen) running(pool string) (nodes, going int) {
+	for i := range s.claims {
+		claim := &s.claims[i]
+		if claim.Labels[ownership.LabelPool] != pool || claim.Status.NodeName == "" {
+			continue
+		}
+		nodes++
+		if node := s.nodes[claim.Status.NodeName]; claim.DeletionTimestamp != nil || node != nil && slices.ContainsFunc(node.Spec.Taints,
+			func(t corev1.Taint) bool { return t.Key == "karpenter.sh/disrupted" }) {
+			going++
+		}
+	}
+	return nodes, going
+}
+
+// said notes Karpenter's own words about the node, its NodeClaim, or other NodeClaims of its pool that do not launch.
+func (s *seen) said(claim *nodeClaim, n *nodeReason) {
+	about := []string{"NodeClaim/" + claim.Name, "Node/" + claim.Status.NodeName, "NodePool/" + n.Pool}
+	for i := range s.claims {
+		if other := &s.claims[i]; other.Labels[ownership.LabelPool] == n.Pool && other.Status.NodeName == "" {
+			if c := other.condition("Launched"); c.Status == metav1.ConditionFalse {
+				n.Keeps = append(n.Keeps, fmt.Sprintf("its replacement %s is not launched: %s", other.Name, c.Message))
+			}
+		}
+	}
+	for _, object := range about {
+		if words := s.words[object]; words != "" {
+			n.Keeps = append(n.Keeps, "Karpenter says: "+words)
+		}
+	}
+}
+
+// next says what becomes of the node.
+func (s *seen) next(claim *nodeClaim, why string, n *nodeReason) string {
+	held, pods := "", len(s.movable(claim))
+	if len(n.Keeps) > 0 {
+		held = ", as soon as nothing keeps it"
+	}
+	switch {
+	case why == "Ending" && claim.Spec.TerminationGracePeriod != "":
+		return fmt.Sprintf("it ends when its %d pods have gone, or after %s", pods, claim.Spec.TerminationGracePeriod)
+	case why == "Ending":
+		return fmt.Sprintf("it ends when its %d pods have gone", pods)
+	case why == "Drifted":
+		return "Karpenter replaces it" + held
+	case n.goes:
+		return "Karpenter moves its pods" + held
+	case why == "Empty":
+		return "Karpenter removes it, because no pod needs it" + held
+	case why == "Underutilized":
+		return "Karpenter replaces or removes it if its pods fit elsewhere for less; " + s.expiry(claim)
+	default:
+		return s.expiry(claim)
+	}
+}
+
+// expiry says when a node expires.
+func (s *seen) expiry(claim *nodeClaim) string {
+	life, err := time.ParseDuration(claim.Spec.ExpireAfter)
+	left := claim.CreationTimestamp.Add(life).Sub(s.now)
+	switch {
+	case err != nil: // Never
+		return "it never expires"
+	case left <= 0:
+		return "it has expired, and ends when its pods have gone"
+	default:
+		return fmt.Sprintf("it expires in %s, whatever budgets and windows say", rough(left))
+	}
+}
+
+// budget is a disruption budget of a NodePool.
+type budget struct {
+	Nodes    string   `json:"nodes"`
+	Reasons  []string `json:"reasons"`
+	Schedule string   `json:"schedule"`
+	Duration string   `json:"duration"`
+}
+
+func (b budget) String() string {
+	text := "nodes: " + b.Nodes
+	if b.Schedule != "" {
+		text += fmt.Sprintf(", from %s (UTC) for %s", b.Schedule, b.Duration)
+	}
+	if len(b.Reasons) > 0 {
+		text += ", for " + strings.Join(b.Reasons, " and ")
+	}
+	return text
+}
+
+// active reports whether the budget is in force, as Karpenter finds it out (pkg/apis/v1, Budget.IsActive).
+func (b budget) active(now time.Time) bool {
+	if b.Schedule == "" {
+		return true
+	}
+	schedule, err := cron.ParseStandard("TZ=UTC " + b.Schedule)
+	length, lengthErr := time.ParseDuration(b.Duration)
+	return err == nil && lengthErr == nil && !schedule.Next(now.UTC().Add(-length)).After(now.UTC())
+}
+
+// covers reports whether the budget is for a reason.
+func (b budget) covers(why string) bool {
+	return len(b.Reasons) == 0 || slices.Contains(b.Reasons, why)
+}
+
+// allows returns how many of a pool's nodes may go at once. A percentage is rounded up, as Karpenter does.
+func (b budget) allows(nodes int) int {
+	value := intstr.Parse(b.Nodes)
+	n, err := intstr.GetScaledValueFromIntOrPercent(&value, nodes, true)
+	if err != nil {
+		return 0
+	}
+	return n
+}

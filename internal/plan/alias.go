@@ -1,0 +1,49 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Variants of AMIs, by the devices of the instance types that they are for.
+const (
+	VariantStandard = "standard"
+	VariantNVIDIA   = "nvidia"
+	VariantNeuron   = "neuron"
+)
+
+// AliasImage is one of the AMIs behind an alias: the architecture and variant of the nodes that run it, and AWS's public
+// parameter that has its ID.
+type AliasImage struct{ Arch, Variant, Parameter string }
+
+// BehindAlias returns the AMIs that Karpenter looks up for an alias of AL2023 or Bottlerocket under a version of Kubernetes, as
+// DescribeImageQuery in al2023.go and bottlerocket.go of its pkg/providers/amifamily does, in all versions of the catalogue. An
+// instance type without an AMI of its own is not launched, and Karpenter says so nowhere but in its log.
+func BehindAlias(alias, kubernetes string) []AliasImage {
+	family, version, _ := strings.Cut(alias, "@")
+	al2023 := func(arch, variant string) string {
+		name := "recommended"
+		if version != "latest" {
+			name = fmt.Sprintf("amazon-eks-node-al2023-%s-%s-%s-%s", arch, variant, kubernetes, version)
+		}
+		return fmt.Sprintf("/aws/service/eks/optimized-ami/%s/amazon-linux-2023/%s/%s/%s/image_id", kubernetes, arch, variant, name)
+	}
+	bottlerocket := func(arch, variant string) string {
+		return fmt.Sprintf("/aws/service/bottlerocket/aws-k8s-%s%s/%s/%s/image_id", kubernetes, variant, arch, strings.TrimLeft(version, "v"))
+	}
+	switch family {
+	case "al2023":
+		return []AliasImage{
+			{"amd64", VariantStandard, al2023("x86_64", VariantStandard)}, {"amd64", VariantNVIDIA, al2023("x86_64", VariantNVIDIA)},
+			{"amd64", VariantNeuron, al2023("x86_64", VariantNeuron)},
+			{"arm64", VariantStandard, al2023("arm64", VariantStandard)}, {"arm64", VariantNVIDIA, al2023("arm64", VariantNVIDIA)},
+		}
+	case "bottlerocket": // whose standard AMI for amd64 runs Neuron, too
+		return []AliasImage{
+			{"amd64", VariantStandard, bottlerocket("x86_64", "")}, {"amd64", VariantNVIDIA, bottlerocket("x86_64", "-nvidia")},
+			{"amd64", VariantNeuron, bottlerocket("x86_64", "")},
+			{"arm64", VariantStandard, bottlerocket("arm64", "")}, {"arm64", VariantNVIDIA, bottlerocket("arm64", "-nvidia")},
+		}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package nodes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// Aliases returns problems with aliases that lack an AMI which a pool's nodes need under the cluster's version of Kubernetes. Where
+// the plan in force (nil if there is none) has the alias for the same nodes, the cluster has been upgraded since: those are warnings,
+// so that the pool keeps what it has.
+func (c Compiled) Aliases(facts plan.Facts, inForce *plan.Plan) (problems, warnings []params.Problem) {
+	var refused, known findings
+	for _, d := range c.drafts {
+		if d.kind != "NodePool" || d.idle {
+			continue
+		}
+		for i, term := range objects(d.class.spec()["amiSelectorTerms"]) {
+			alias, _ := term["alias"].(string)
+			missing := absentOf(alias, c.version, d, facts)
+			if len(missing) == 0 {
+				continue
+			}
+			found, end := &refused, "Karpenter would launch none"
+			if selects(inForce, d.name, term) && containsAll(absentOf(alias, c.version, inForceDraft(inForce, d.name), facts), missing) {
+				found, end = &known, "Karpenter launches none, and the nodes that run stay until they are replaced"
+			}
+			family, _, _ := strings.Cut(alias, "@")
+			found.refuse(d.class.blame("amiSelectorTerms", fmt.Sprint(i), "alias"), "is %s, of which AWS has no AMI for %s under Kubernetes %s, "+
+				"and NodePool %s may have such nodes: %s; write a version that has it, or %s@latest, or requirements that leave these nodes out",
+				params.Quoted(alias), strings.Join(missing, ", "), c.version, d.name, end, family)
+		}
+	}
+	return firsts(refused), firsts(known)
+}
+
+// firsts returns the first problem of each place: one alias is for many pools.
+func firsts(all findings) (first []params.Problem) {
+	for _, p := range all {
+		if !slices.ContainsFunc(first, func(f params.Problem) bool { return f.Parameter == p.Parameter && f.Path == p.Path }) {
+			first = append(first, p)
+		}
+	}
+	return first
+}
+
+// absentOf returns which of the AMIs that a pool's nodes need an alias lacks, for example "arm64 (nvidia)". What was not looked up is
+// there.
+func absentOf(alias, kubernetes string, pool *draft, facts plan.Facts) (missing []string) {
+	needed := variantsOf(pool.requirements())
+	for _, image := range plan.BehindAlias(alias, kubernetes) {
+		kind := image.Arch + " (" + image.Variant + ")"
+		if id, seen := facts.AliasImages[image.Parameter]; seen && id == "" && needed[kind] {
+			missing = append(missing, kind)
+		}
+	}
+	return missing
+}
+
+// inForceDraft returns the NodePool of a name in a plan, without requirements if there is none.
+func inForceDraft(p *plan.Plan, name string) *draft {
+	d := &draft{kind: "NodePool", name: name, object: plan.Object{"spec": map[string]any{}}}
+	for _, object := range p.NodePools.Objects {
+		if object["kind"] == d.kind && inner(object, "metadata")["name"] == name {
+			d.object = object
+		}
+	}
+	return d
+}
+
+// Families of instance types that have GPUs or accelerators of Neuron. Karpenter tells them by what EC2 says of each type, which
+// for every family follows from its name: p, g and gr are GPUs of NVIDIA or AMD, dl are Habana's, which count as GPUs to it.
+var (
+	gpuCategories    = []string{"p", "g", "gr", "dl"}
+	neuronCategories = []string{"inf", "trn"}
+)
+
+// variantOf returns the variant of the AMI that Karpenter takes for an instance category (Variant.Requirements in its
+// pkg/providers/amifamily/types.go).
+func variantOf(category string) string {
+	switch {
+	case slices.Contains(gpuCategories, category):
+		return plan.VariantNVIDIA
+	case slices.Contains(neuronCategories, category):
+		return plan.VariantNeuron
+	}
+	return plan.VariantStandard
+}
+
+// variantsOf returns the architectures and variants of the known instance types that meet the requirements.
+func variantsOf(requirements []requirement) map[string]bool {
+	needed := map[string]bool{}
+	if slices.ContainsFunc(requirements, func(r requirement) bool { return r.allows == nil }) {
+		return needed // refused
+	}
+	for i, may := range remaining(requirements) {
+		if variant := variantOf(columns()[keyCategory].at(i)); may && allowsDevice(requirements, variant) {
+			needed[columns()[keyArch].at(i)+" ("+variant+")"] = true
+		}
+	}
+	return needed
+}
+
+// allowsDevice reports whether requirements of GPUs and accelerators allow a variant.
+func allowsDevice(requirements []requirement, variant string) bool {
+	for _, device := range []struct{ variant, prefix string }{
+		{plan.VariantNVIDIA, "karpenter.k8s.aws/instance-gpu-"}, {plan.VariantNeuron, "karpenter.k8s.aws/instance-accelerator-"},
+	} {
+		for _, r := range requirements {
+			none := r.Operator == corev1.NodeSelectorOpDoesNotExist
+			if strings.HasPrefix(r.Key, device.prefix) && r.Operator != corev1.NodeSelectorOpNotIn && none == (device.variant == variant) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// containsAll reports whether a list has all of the elements.
+func containsAll(list, elements []string) bool {
+	return !slices.ContainsFunc(elements, func(element string) bool { return !slices.Contains(list, element) })
+}

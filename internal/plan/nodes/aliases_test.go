@@ -1,0 +1,94 @@
+package nodes
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// having returns the facts of a cluster for which the AMIs of an alias were looked up: all but those of the given kinds are there.
+func having(kubernetes, alias string, absent ...string) plan.Facts {
+	facts := plan.Facts{Cluster: &plan.ClusterFacts{Version: kubernetes}, AliasImages: map[string]string{}}
+	for _, image := range plan.BehindAlias(alias, kubernetes) {
+		facts.AliasImages[image.Parameter] = "ami-0123456789abcdef0"
+	}
+	for _, image := range plan.BehindAlias(alias, kubernetes) {
+		for _, kind := range absent {
+			if kind == image.Arch+" ("+image.Variant+")" {
+				facts.AliasImages[image.Parameter] = ""
+			}
+		}
+	}
+	return facts
+}
+
+// An AMI is needed for each architecture and variant that a pool's requirements allow, and for no other.
+func TestAliasesWithoutAnAMI(t *testing.T) {
+	const alias, own = "al2023@v20260828", `{"ec2NodeClass":{"amiSelectorTerms":[{"alias":"al2023@v20260828"}]}}`
+	families := func(arch, families string) map[string]string {
+		return map[string]string{params.ParamAlias: alias, "karpenter_arch": arch, "karpenter_instance_families": families}
+	}
+	device := func(requirement string) map[string]string {
+		return map[string]string{params.ParamAlias: alias, params.ParamOverride: `{"nodePool":{"template":{"spec":{"requirements":[` +
+			requirement + `]}}}}`}
+	}
+	for _, c := range []struct {
+		written      map[string]string
+		absent, want string // parameter, path and kind, or "" for none
+	}{
+		{families("arm64", "m7g"), "arm64 (standard)", "karpenter_ami_alias  arm64 (standard) under Kubernetes 1.35"},
+		{families("arm64", "m7g"), "amd64 (standard)", ""},
+		{families("amd64,arm64", "m7i,m7g"), "arm64 (standard)", "karpenter_ami_alias  arm64 (standard)"},
+		{families("amd64", "m7i"), "amd64 (nvidia)", ""},
+		{families("amd64", "g5"), "amd64 (nvidia)", "karpenter_ami_alias  amd64 (nvidia)"},
+		{families("arm64", "g5g"), "arm64 (nvidia)", "karpenter_ami_alias  arm64 (nvidia)"},
+		{families("amd64", "inf2"), "amd64 (neuron)", "karpenter_ami_alias  amd64 (neuron)"},
+		{families("amd64", "inf2"), "amd64 (standard)", ""},
+		{map[string]string{params.ParamAlias: alias}, "amd64 (neuron)", "karpenter_ami_alias  amd64 (neuron)"},
+		{device(`{"key":"karpenter.k8s.aws/instance-gpu-count","operator":"DoesNotExist"}`), "amd64 (nvidia)", ""},
+		{device(`{"key":"karpenter.k8s.aws/instance-gpu-name","operator":"In","values":["t4"]}`), "amd64 (standard)", ""},
+		{device(`{"key":"karpenter.k8s.aws/instance-accelerator-count","operator":"Exists"}`), "amd64 (nvidia)", ""},
+		{map[string]string{params.ParamDefaults: own}, "amd64 (standard)",
+			"karpenter_defaults_config ec2NodeClass.amiSelectorTerms[0].alias amd64 (standard)"},
+		{map[string]string{params.ParamAdditional: `[{"name":"a","arch":"arm64",` + own[1:] + `]`}, "arm64 (standard)",
+			"additional_karpenter_nodepools_config [0].ec2NodeClass.amiSelectorTerms[0].alias arm64 (standard)"},
+		{map[string]string{params.ParamAlias: alias, "build_node_enabled": "true"}, "amd64 (standard)", "karpenter_ami_alias  amd64 (standard)"},
+	} {
+		c.written["karpenter_auth_mode"], c.written["karpenter_enabled"] = "true", "true"
+		parsed := params.Parse(params.Input{Rack: "demo", Params: c.written})
+		facts := having("1.35", alias, c.absent)
+		problems, warnings := Compile(parsed.Config, facts).Aliases(facts, nil)
+		var got string
+		for _, p := range problems {
+			got += p.Parameter + " " + p.Path + " " + p.Message
+		}
+		words := strings.SplitN(c.want, " ", 3)
+		if len(warnings) > 0 || (c.want == "") != (got == "") || c.want != "" && !strings.HasPrefix(got, words[0]+" "+words[1]+" ") ||
+			c.want != "" && (!strings.Contains(got, words[2]) || !strings.Contains(got, alias) || len(problems) > 1) {
+			t.Errorf("%v without %s: %q, want %q", c.written, c.absent, got, c.want)
+		}
+		if problems, _ := Compile(parsed.Config, plan.Facts{}).Aliases(plan.Facts{}, nil); len(problems) > 0 {
+			t.Errorf("nothing was looked up: %v", problems)
+		}
+	}
+}
+
+// What is in force is a warning after an upgrade of the cluster, but not for nodes that the pool did not have before.
+func TestAliasesInForce(t *testing.T) {
+	const alias = "al2023@v20260828"
+	parsed := func(arch string) params.Config {
+		return params.Parse(params.Input{Rack: "demo", Params: map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true",
+			params.ParamAlias: alias, "karpenter_arch": arch, "karpenter_instance_families": "m7i,m7g"}}).Config
+	}
+	before := Compile(parsed("amd64"), having("1.35", alias))
+	inForce := &plan.Plan{NodePools: plan.NodePools{Objects: before.Objects()}}
+	facts := having("1.36", alias, "amd64 (standard)", "arm64 (standard)")
+	for arch, warned := range map[string]bool{"amd64": true, "amd64,arm64": false} {
+		problems, warnings := Compile(parsed(arch), facts).Aliases(facts, inForce)
+		if warned != (len(warnings) == 1) || warned != (len(problems) == 0) {
+			t.Errorf("%s: problems %v, warnings %v", arch, problems, warnings)
+		}
+	}
+}
