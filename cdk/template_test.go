@@ -449,7 +449,7 @@ func TestADryRunIsAnAuditWithAConcurrencyOfItsOwn(t *testing.T) {
 }
 
 func TestAlarms(t *testing.T) {
-	if got, want := len(production.all("AWS::CloudWatch::Alarm")), 13+len(functions); got != want {
+	if got, want := len(production.all("AWS::CloudWatch::Alarm")), 14+len(functions); got != want {
 		t.Errorf("%d alarms, want %d", got, want)
 	}
 	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {

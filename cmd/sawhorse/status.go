@@ -108,8 +108,8 @@ func degraded(s *store.Status) error {
 	if s == nil || s.State != outcome.StateDegraded {
 		return nil
 	}
-	return refused(fmt.Sprintf("rack %s is Degraded: a pool is not Ready, its nodes do not register, or pods wait for nodes that cannot be launched",
-		s.Rack))
+	return refused(fmt.Sprintf("rack %s is Degraded: a pool is not Ready, its nodes do not register, or pods wait for nodes that cannot be "+
+		"launched", s.Rack))
 }
 
 // statusAlone is for users who may read the rack's parameters but not its passes.
