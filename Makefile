@@ -67,6 +67,7 @@ test: parts
 	go test ./internal/steps/controller ./internal/steps/nodepools ./...
 	go test -C tools ./mutants
 	go test -C tools/karpenter .
+	go test -C tools/prometheus .
 	go test -C examples -count=1 .
 	cd sandbox && go test $$(go list ./... | grep -vE '/(e2e(/(life|deployment|upgrades|drifts))?|documents|audit)$$')
 	cd sandbox && go test -count=1 ./documents ./audit
@@ -132,6 +133,7 @@ unit: prerequisites
 	@CI= SAWHORSE_CLUSTER_BINARY= go test -v $(UNIT_PACKAGES) > $(UNIT_LOG) || { grep -vE '^(=== |ok| *--- (PASS|SKIP))' $(UNIT_LOG); exit 1; }
 	@grep '^ok' $(UNIT_LOG)
 	go test -C tools/karpenter .
+	go test -C tools/prometheus .
 	@echo "Left out: $$(grep -c -e '--- SKIP' $(UNIT_LOG)) tests that need an API server, and all end-to-end scripts (make quick, make test)"
 
 UNIT_PACKAGES ?= ./events ./statemachine ./cmd/... ./functions/... ./internal/...
@@ -186,6 +188,7 @@ lint: prerequisites
 	go vet ./... && go tool -modfile=tools/go.mod staticcheck ./...
 	cd tools && go vet ./... && go tool staticcheck ./...
 	cd tools/karpenter && go vet ./... && go tool -modfile=../go.mod staticcheck ./...
+	cd tools/prometheus && go vet ./... && go tool -modfile=../go.mod staticcheck ./...
 	cd examples && go vet ./... && go tool -modfile=../tools/go.mod staticcheck ./...
 	cd sandbox && go vet ./... && go tool -modfile=../tools/go.mod staticcheck ./...
 	cd sandbox/measure && go vet ./... && go tool -modfile=../../tools/go.mod staticcheck ./...
@@ -206,6 +209,7 @@ verify: prerequisites
 	go test ./internal/plan/charts -run Golden -update
 	SAWHORSE_CLUSTER_BINARY= go test ./internal/karpenter -run Documentation -update
 	go test -C tools/karpenter . -run DefaultIsTheModules -update
+	go test -C tools/prometheus . -run Resource -update
 	@$(CHANGED) | diff $(CACHE)/verify - || { echo "make verify: these files were not up to date; they are now" >&2; exit 1; }
 
 ## released: at a release, record what the next one must not lose: hashes of the pools, actions of the permissions boundaries

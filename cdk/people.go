@@ -34,14 +34,15 @@ const policyCharacters, policiesEach = 6144, 10
 
 // operatorPolicies splits operatorRacks into groups that fit into one policy each.
 func (s settings) operatorPolicies() [][]string {
-	const frame = 500 // everything except the racks' ARNs
+	const frame = 900 // everything except what is named after racks
 	// The part of an ARN before the rack, with quotes and comma, and with the maximum lengths of partition (10), region
-	// (14) and account (12). A rack has four ARNs: two to write, one to read, one to list.
+	// (14) and account (12). A rack has four ARNs: two to write, one to read, one to list,
+	// and a partition of snapshots.
 	begin := len(`"arn::ssm:::parameter",`) + 10 + 14 + 12 + len(ownership.Paths{Prefix: s.Prefix}.Racks()+"//params/*")
 	var all [][]string
 	left := 0
 	for _, rack := range s.OperatorRacks {
-		size := 4 * (begin + len(rack))
+		size := 4*(begin+len(rack)) + len(`"",`+ownership.PartitionSnapshot+rack)
 		if left < size {
 			all, left = append(all, nil), policyCharacters-frame
 		}
@@ -57,19 +58,21 @@ func (s *sawhorse) managed(role, description string, statements []awsiam.PolicyS
 	})
 }
 
-// operatorPermissions returns the statements for running `sawhorse register`, and for writing and reading the
-// parameters of these racks.
+// operatorPermissions returns the statements for running `sawhorse register`, for writing and reading the parameters of these racks,
+// and for reading their snapshots.
 func (s *sawhorse) operatorPermissions(racks []string) []awsiam.PolicyStatement {
 	paths := ownership.Paths{Prefix: s.Prefix}
-	var write, read []string
+	var write, read, snapshots []string
 	for _, rack := range racks {
 		write = append(write, parameter(paths.Params(rack)+"/*"), parameter(paths.Change(rack)))
 		read = append(read, s.rackARNs(rack)...)
+		snapshots = append(snapshots, ownership.PartitionSnapshot+rack)
 	}
 	return []awsiam.PolicyStatement{
 		allow([]string{"ssm:PutParameter", "ssm:DeleteParameter", "ssm:DeleteParameters"}, write),
 		allow([]string{"ssm:GetParameter", "ssm:GetParameters", "ssm:GetParametersByPath", "ssm:GetParameterHistory"}, read),
 		allow([]string{"ssm:DescribeParameters"}, anything),
+		allow([]string{"dynamodb:GetItem", "dynamodb:Query"}, []string{*s.table.TableArn()}, ofPartitions(snapshots...)),
 	}
 }
 

@@ -34,6 +34,17 @@ func TestOperatorsWriteTheNamedRacks(t *testing.T) {
 	if _, statements := production.policy(t, "Operator"); !strings.Contains(statements, `:parameter/sawhorse/racks/*/params/*"`) {
 		t.Errorf("without operatorRacks: %s", statements)
 	}
+	for _, of := range []struct {
+		template
+		keys string
+	}{{custom, `["snapshot#prod","snapshot#team-a-*"]`}, {production, `["snapshot#*"]`}} {
+		_, statements := of.policy(t, "Operator")
+		if !strings.Contains(statements, `"dynamodb:GetItem","dynamodb:Query"`) ||
+			!strings.Contains(statements, `"dynamodb:LeadingKeys":`+of.keys) ||
+			strings.Count(statements, "dynamodb:") != 4 {
+			t.Errorf("what operators read of the table: %s", statements)
+		}
+	}
 	for _, g := range custom.grants() {
 		if !strings.HasPrefix(g.where, "Operator") || !slices.Contains(g.actions, any("ssm:PutParameter")) {
 			continue
@@ -129,7 +140,8 @@ func TestManyRacksTakeSeveralPolicies(t *testing.T) {
 		}
 	}
 	slices.Sort(found)
-	want := []string{"SawhorseOperator-REGION", "SawhorseOperator2-REGION", "SawhorseOperator3-REGION", "SawhorseOperator4-REGION"}
+	want := []string{"SawhorseOperator-REGION", "SawhorseOperator2-REGION", "SawhorseOperator3-REGION", "SawhorseOperator4-REGION",
+		"SawhorseOperator5-REGION"}
 	if !slices.Equal(found, want) {
 		t.Errorf("policies %v, want %v", found, want)
 	}

@@ -91,6 +91,7 @@ func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
 	const records, plans, changes, claims = ownership.PartitionRack + "*", ownership.PartitionPlan + "*", ownership.PartitionChange + "*",
 		ownership.PartitionCluster + "*"
+	const snapshots = ownership.PartitionSnapshot + "*"
 	const get, put, update, remove, query = "GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query"
 	const list, rollouts = ownership.PartitionList, ownership.PartitionRollouts
 	on := func(partitions []string, operations ...string) awsiam.PolicyStatement {
@@ -106,6 +107,7 @@ func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
 			on([]string{records, plans, claims, list}, get, put),
 			on([]string{records}, update, query),
 			on([]string{changes}, get, update),
+			on([]string{snapshots}, get),
 		}
 	case "change":
 		return []awsiam.PolicyStatement{on([]string{records}, update, get, put), on([]string{changes}, get, update)}
@@ -113,7 +115,8 @@ func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
 		return []awsiam.PolicyStatement{
 			on([]string{records, list, rollouts}, update, get, put, query),
 			on([]string{plans, changes}, get),
-			on([]string{records, list, rollouts, plans, changes, claims}, remove),
+			on([]string{snapshots}, get, put, query),
+			on([]string{records, list, rollouts, plans, changes, claims, snapshots}, remove),
 		}
 	case "resync":
 		return []awsiam.PolicyStatement{on([]string{records, list}, update, get, put, query), on([]string{changes, rollouts}, get)}
@@ -365,10 +368,13 @@ func (s *sawhorse) reportPermissions() []awsiam.PolicyStatement {
 }
 
 // statusPermissions adds to reportPermissions the right to read the status, to see whether it is still what was written
-// last. Only resync reports without reading it: resync reports failed passes, whose status is always written.
+// last, and who wrote what a snapshot has. Only resync reports without reading them: resync reports failed passes, whose status is
+// always written, and whose values are kept as no snapshot.
 func (s *sawhorse) statusPermissions() []awsiam.PolicyStatement {
-	status := parameter(ownership.Paths{Prefix: s.Prefix}.Status("*"))
-	return append(s.reportPermissions(), allow([]string{"ssm:GetParameter"}, []string{status}))
+	paths := ownership.Paths{Prefix: s.Prefix}
+	return append(s.reportPermissions(),
+		allow([]string{"ssm:GetParameter"}, []string{parameter(paths.Status("*"))}),
+		allow([]string{"ssm:GetParameterHistory"}, []string{parameter(paths.Params("*") + "/*"), parameter(paths.Change("*"))}))
 }
 
 // resyncPermissions returns the statements for starting audits and passes, for reading the hold, and for reporting the passes

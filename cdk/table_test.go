@@ -19,7 +19,7 @@ import (
 )
 
 // partitions are the keys of one rack, with that of its cluster.
-var partitions = []string{"rack#demo", "plan#demo", "change#demo", "cluster#demo", "racks", "rollouts"}
+var partitions = []string{"rack#demo", "plan#demo", "change#demo", "snapshot#demo", "cluster#demo", "racks", "rollouts"}
 
 // operations of the table, and whether they write.
 var operations = map[string]bool{"GetItem": false, "Query": false, "PutItem": true, "UpdateItem": true, "DeleteItem": true}
@@ -52,6 +52,11 @@ func TestAStepCannotWriteAPlan(t *testing.T) {
 // The function change writes the values of changes to Parameter Store.
 func TestAStepCannotWriteAChange(t *testing.T) {
 	onlyThese(t, "SaveChanges", "Validate UpdateItem", "Audit UpdateItem", "Change UpdateItem", "Report DeleteItem")
+}
+
+// Whoever goes back to a snapshot has its values applied.
+func TestAStepCannotWriteASnapshot(t *testing.T) {
+	onlyThese(t, "LastSnapshot", "Report PutItem", "Report DeleteItem")
 }
 
 // onlyThese compares which roles may write in the partition of a method of the store with those that must.
@@ -125,7 +130,10 @@ var excused = map[string]map[string]string{
 	"resync": {
 		"Plan": "of a pass that did not fail", "End": "of a pass that did not fail", "Delist": "of a pass that did not fail",
 		"SaveRollout": "of a pass that did not fail", "EndRollout": "of a pass that did not fail",
-		"ForgetChanges": "of a pass that did not fail",
+		"ForgetChanges": "of a pass that did not fail", "ForgetSnapshots": "of a pass that did not fail",
+		"Settings": "of a pass that did not fail", "LastSnapshot": "of a pass that did not fail",
+		"CompleteSnapshot": "of a pass that did not fail", "AddSnapshot": "of a pass that did not fail",
+		"PruneSnapshots": "of a pass that did not fail",
 	},
 }
 

@@ -61,6 +61,11 @@ func (w *watcher) apply(ctx context.Context, file string, how application) error
 	if err != nil {
 		return err
 	}
+	return w.carry(ctx, p, how, nil)
+}
+
+// carry shows a proposal, asks, writes it as one change, after the texts that it names in S3, and follows it.
+func (w *watcher) carry(ctx context.Context, p proposal, how application, objects map[string]string) error {
 	if err := p.show(os.Stdout, "text"); err != nil {
 		return err
 	}
@@ -70,11 +75,15 @@ func (w *watcher) apply(ctx context.Context, file string, how application) error
 	case how.dryRun || len(p.Differs) == 0:
 		return nil
 	}
+	p.expect = w.expected(ctx, p)
 	if err := w.confirm(how.yes); err != nil {
 		return err
 	}
 	if err := w.locate(ctx); err != nil { // before the write, because nobody could follow it otherwise
 		return looking(err)
+	}
+	if err := w.upload(ctx, objects); err != nil {
+		return err
 	}
 	version, err := w.put(ctx, p.change(how.note))
 	if err != nil {
@@ -119,6 +128,9 @@ func (p proposal) change(note string) string {
 	}
 	if note != "" {
 		value["note"] = note
+	}
+	if p.expect > 0 {
+		value["expect"] = p.expect
 	}
 	return string(canonical.JSON(value))
 }

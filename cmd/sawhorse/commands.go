@@ -59,8 +59,8 @@ func root() *cobra.Command {
 		c.GroupID = withoutAWS
 		all.AddCommand(c)
 	}
-	for _, c := range []*cobra.Command{registerCommand(), diffCommand(), applyCommand(), exportCommand(), racksCommand(), statusCommand(),
-		watchCommand(), costCommand(), whyCommand(), doctorCommand()} {
+	for _, c := range []*cobra.Command{registerCommand(), diffCommand(), applyCommand(), exportCommand(), historyCommand(),
+		rollbackCommand(), racksCommand(), statusCommand(), watchCommand(), costCommand(), whyCommand(), doctorCommand()} {
 		c.GroupID = withAWS
 		all.AddCommand(c)
 	}

@@ -30,7 +30,7 @@ import (
 
 func costCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "cost RACK", Short: "Print what the nodes of the rack's cluster cost", Args: onlyRack, ValidArgsFunction: cobra.NoFileCompletions,
+		Use: "cost RACK", Short: "Print what the nodes of the rack's cluster cost", Args: onlyRack, ValidArgsFunction: completeRack,
 		Long: `Prints, for each pool and each node group, the nodes, how much of their vCPU and memory pods ask for, and dollars an hour at
 today's prices: on-demand prices of AWS's list, and the spot price of the node's zone. Discounts and volumes are not in them.
 

@@ -23,15 +23,21 @@ lines may have comments. Names that it leaves out keep their values, or are unse
 
 func diffCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "diff RACK FILE|-", Short: "Compare a file of settings with the rack", ValidArgsFunction: completeFile,
+		Use: "diff RACK FILE|-, diff RACK@SNAPSHOT [RACK@SNAPSHOT]", Short: "Compare a file of settings, or a snapshot, with the rack",
 		Long: aboutFile + `
 Prints what differs from the rack's parameters, what is wrong with it, and what it does to each pool's nodes. Nothing is written. It
-judges without the cluster; ` + "`sawhorse apply --dry-run`" + ` does the same, and asks nothing more.` + aboutExit + aboutCloud,
-		Args: rackAndFile,
+judges without the cluster; ` + "`sawhorse apply --dry-run`" + ` does the same, and asks nothing more.
+
+RACK@3 is the rack's snapshot 3 (` + "`sawhorse history`" + `). It is compared with another one, or with the rack's parameters.` +
+			aboutExit + aboutCloud,
+		Args: toCompare, ValidArgsFunction: completeFile,
 	}
 	prune := c.Flags().Bool("prune", false, "unset the parameters that FILE leaves out")
 	format := outputFlag(c, "text", "json")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if _, _, is := strings.Cut(args[0], "@"); is {
+			return diffSnapshots(c.Context(), args, *format)
+		}
 		return diff(c.Context(), args[0], args[1], *prune, *format)
 	}
 	return c
@@ -65,11 +71,36 @@ func rackAndFile(_ *cobra.Command, args []string) error {
 	return fmt.Errorf("there are %d arguments; allowed are two, RACK and FILE", len(args))
 }
 
-func completeFile(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// toCompare checks that the arguments are a rack's name and a file, or one or two snapshots of a rack.
+func toCompare(c *cobra.Command, args []string) error {
+	if len(args) == 0 || !strings.Contains(args[0], "@") {
+		return rackAndFile(c, args)
+	}
+	if len(args) > 2 {
+		return fmt.Errorf("there are %d arguments; allowed are at most two snapshots", len(args))
+	}
+	rack, _, _ := strings.Cut(args[0], "@")
+	for _, arg := range args {
+		of, number, is := strings.Cut(arg, "@")
+		if !is || of != rack {
+			return fmt.Errorf("%s is no snapshot of rack %s; write %s@NUMBER", params.Quoted(arg), rack, rack)
+		}
+		if _, err := snapshotNumber(number); err != nil {
+			return err
+		}
+	}
+	return rackName(rack)
+}
+
+// completeFile completes a rack, or a snapshot of one, and then a file.
+func completeFile(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if rack, _, is := strings.Cut(word, "@"); is {
+		return snapshotsOf(c, rack, rack+"@"), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
 	if len(args) == 1 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	return nil, cobra.ShellCompDirectiveNoFileComp
+	return completeRack(c, args, word)
 }
 
 // proposal is a change that a file of settings asks of a rack.
@@ -80,8 +111,13 @@ type proposal struct {
 	answer
 	// Pools are the effects on the pools' nodes.
 	Pools []plan.Effect `json:"pools"`
-	// kept are parameters that the file leaves out, and that are never unset with the others.
+	// kept has sentences about parameters that stay as they are although the file, or the snapshot, has them otherwise.
 	kept []string
+	// tree and status are what the rack had when the proposal was made.
+	tree   store.Tree
+	status *store.Status
+	// expect is the snapshot whose values that were, or 0 if that is not known.
+	expect int64
 }
 
 // difference is a parameter with its value now and then. An absent one, and one that is to be unset, is unset.
@@ -109,26 +145,59 @@ func (w *watcher) propose(ctx context.Context, file string, prune bool) (proposa
 	if err != nil {
 		return p, looking(err)
 	}
-	status, err := w.readStatus(ctx)
-	if err != nil {
-		return p, looking(err)
-	}
 	if prune {
 		p.prune(tree.Values, wanted)
 	}
-	then := maps.Clone(tree.Values)
+	return p, looking(w.compare(ctx, &p, tree, wanted, func(value string) string { return value }))
+}
+
+// compare adds to a proposal what differs between the rack's parameters and those that are wanted, and judges the rack as it would be.
+// inline returns what a value stands for, as far as it is known.
+func (w *watcher) compare(ctx context.Context, p *proposal, tree store.Tree, wanted settings, inline func(string) string) error {
+	status, err := w.readStatus(ctx)
+	if err != nil {
+		return err
+	}
+	now, then := map[string]string{}, map[string]string{}
+	for name, value := range tree.Values {
+		now[name], then[name] = inline(value), inline(value)
+	}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		now, next := normal(tree.Values[name]), normal(wanted[name])
-		if now == next {
+		is, next := normal(tree.Values[name]), normal(wanted[name])
+		if is == next {
 			continue
 		}
-		then[name] = next
-		p.Differs = append(p.Differs, difference{name, now, next})
+		then[name] = inline(next)
+		p.Differs = append(p.Differs, difference{name, is, next})
 	}
-	judged, _ := input{Rack: w.rack, Params: then, Previous: tree.Values}.outlook()
+	judged, _ := input{Rack: w.rack, Params: then, Previous: now}.outlook()
 	p.answer, p.Pools = judged.answer, judged.Pools
 	p.count(status)
-	return p, nil
+	p.tree, p.status = tree, status
+	return nil
+}
+
+// expected returns the number of the rack's last snapshot if that has the values that the proposal was made from, or 0: then others have
+// been written since, and no pass has put them into force yet.
+func (w *watcher) expected(ctx context.Context, p proposal) int64 {
+	if p.status == nil || p.status.Snapshot == nil {
+		return 0
+	}
+	records := &store.Store{DB: w.table, Name: p.status.Snapshot.Table}
+	last, err := records.Snapshot(ctx, w.rack, p.status.Snapshot.Number)
+	if err != nil {
+		warn("%v", unread(fmt.Errorf("a write in between will not be noticed: %w", err)))
+		return 0
+	}
+	if last == nil || !maps.Equal(effective(w.rack, p.tree.Values, *last), last.Params) {
+		return 0
+	}
+	return last.Number
+}
+
+// effective returns the values of parameters that a snapshot would have, if the rack's last one is this.
+func effective(rack string, values map[string]string, last store.Snapshot) map[string]string {
+	return params.Parse(params.Input{Rack: rack, Params: values, Previous: last.Params}).Effective
 }
 
 // prune adds the parameters that the file leaves out.
@@ -137,7 +206,7 @@ func (p *proposal) prune(now, wanted settings) {
 		switch _, named := wanted[name]; {
 		case named || normal(now[name]) == params.Unset:
 		case slices.Contains(lasting, name):
-			p.kept = append(p.kept, name)
+			p.kept = append(p.kept, name+": --prune does not unset it; name it in the file to change it")
 		default:
 			wanted[name] = params.Unset
 		}
@@ -175,8 +244,8 @@ func (p proposal) show(to io.Writer, format string) error {
 			return err
 		}
 	}
-	for _, name := range p.kept {
-		fmt.Fprintf(to, "kept     %s: --prune does not unset it; name it in the file to change it\n", name)
+	for _, kept := range p.kept {
+		fmt.Fprintf(to, "kept     %s\n", kept)
 	}
 	tell(to, p.answer)
 	for _, effect := range p.Pools {

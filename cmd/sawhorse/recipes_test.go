@@ -34,8 +34,10 @@ var (
 	deployPrefix = regexp.MustCompile(`^\.cache/npm/node_modules/\.bin/cdk deploy -c 'objectPrefixes=(s3://[a-z-]+/[a-z/]+\{rack\}/)'$`)
 	listAMIs     = regexp.MustCompile(`^aws ssm get-parameters-by-path --recursive --path ` +
 		`/aws/service/eks/optimized-ami/[0-9.]+/amazon-linux-2023/(x86_64|arm64)/standard --query 'Parameters\[\]\.Name' --output text$`)
-	tagAMIs = regexp.MustCompile(`^aws ec2 create-tags --resources( ami-[0-9a-f]{17})+ --tags Key=` + ownership.TagNodes + `,Value=true$`)
-	warns   = regexp.MustCompile("^`sawhorse check` warns under `([^`]+)`: \"([^\"]+)\"\\.$")
+	tagAMIs      = regexp.MustCompile(`^aws ec2 create-tags --resources( ami-[0-9a-f]{17})+ --tags Key=` + ownership.TagNodes + `,Value=true$`)
+	activateTags = regexp.MustCompile(`^aws ce update-cost-allocation-tags-status ` +
+		`--cost-allocation-tags-status( TagKey=[A-Za-z]+,Status=Active)+$`)
+	warns = regexp.MustCompile("^`sawhorse check` warns under `([^`]+)`: \"([^\"]+)\"\\.$")
 )
 
 // kitchen has the files and objects that the blocks of a recipe share.
@@ -79,7 +81,7 @@ func (k *kitchen) cook(text string) (written, read map[string]string) {
 				}
 			}
 			k.fits(lines[i], value)
-		} else if !listAMIs.MatchString(lines[i]) && !tagAMIs.MatchString(lines[i]) {
+		} else if !listAMIs.MatchString(lines[i]) && !tagAMIs.MatchString(lines[i]) && !activateTags.MatchString(lines[i]) {
 			k.Errorf("the test does not know this form of command: %s", lines[i])
 		}
 	}

@@ -153,7 +153,7 @@ func (s *stage) watcher() *watcher {
 	s.Cleanup(server.Close)
 	config := aws.Config{Region: "eu-central-1", BaseEndpoint: &server.URL,
 		Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}
-	w := &watcher{aws: config, ssm: ssm.NewFromConfig(config), rack: "prod", now: func() time.Time { return s.now }}
+	w := &watcher{aws: config, ssm: ssm.NewFromConfig(config), table: s.cloud.Table, rack: "prod", now: func() time.Time { return s.now }}
 	w.wait = func(_ context.Context, d time.Duration) error {
 		s.now = s.now.Add(d)
 		if len(s.acts) > 0 {

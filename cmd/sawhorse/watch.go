@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	smithytime "github.com/aws/smithy-go/time"
 	"github.com/spf13/cobra"
@@ -31,7 +32,7 @@ const (
 
 func watchCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "watch RACK", Short: "Follow a pass until it ends", Args: onlyRack, ValidArgsFunction: cobra.NoFileCompletions,
+		Use: "watch RACK", Short: "Follow a pass until it ends", Args: onlyRack, ValidArgsFunction: completeRack,
 		Long: `Prints a line for each step, until a pass that has seen the current parameters has ended, and then the status. That pass may
 already have ended. With --nodes, it then goes on until Karpenter has replaced the last outdated node.` + aboutPasses + aboutCloud,
 	}
@@ -60,6 +61,7 @@ already have ended. With --nodes, it then goes on until Karpenter has replaced t
 type watcher struct {
 	aws    aws.Config
 	ssm    *ssm.Client
+	table  store.Table
 	rack   string
 	passes *passes
 	// json makes it print the status as JSON.
@@ -73,7 +75,9 @@ func newWatcher(ctx context.Context, name string) (*watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &watcher{aws: aws, ssm: ssm.NewFromConfig(aws), rack: name, now: time.Now, wait: smithytime.SleepWithContext}, nil
+	return &watcher{
+		aws: aws, ssm: ssm.NewFromConfig(aws), table: dynamodb.NewFromConfig(aws), rack: name, now: time.Now, wait: smithytime.SleepWithContext,
+	}, nil
 }
 
 // locate finds the state machine whose executions are the passes.

@@ -109,8 +109,9 @@ var mayImport = map[string][]string{
 	"cdk":        {"events", "internal/karpenter", "internal/metrics", "internal/ownership", "internal/params", "statemachine"},
 	"cdk/bundle": nil,
 
-	"tools/karpenter": {"internal/karpenter", "internal/ownership"}, // a module of its own
-	"tools/mutants":   nil,
+	"tools/karpenter":  {"internal/karpenter", "internal/ownership"}, // a module of its own
+	"tools/mutants":    nil,
+	"tools/prometheus": nil, // a module of its own, with tests only
 
 	"internal/architecture": nil,
 	"internal/docs":         nil,

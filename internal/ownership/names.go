@@ -286,6 +286,9 @@ const (
 	// PartitionChange is the prefix for the changes of several of a rack's parameters, which the function change writes to
 	// Parameter Store.
 	PartitionChange = "change#"
+	// PartitionSnapshot is the prefix for a rack's snapshots. Whoever goes back to one has its values applied, so only the function
+	// report writes them.
+	PartitionSnapshot = "snapshot#"
 	// PartitionCluster is the prefix for a cluster's claim, followed by the cluster's ARN.
 	PartitionCluster = "cluster#"
 	// PartitionList is the key of the list of racks.

@@ -232,6 +232,26 @@ func (c *Changes) report(change Change, outcome ChangeOutcome, problems []params
 	}
 }
 
+// WroteSince adds the changes that are in force, and those that ended a moment ago, to those of earlier iterations.
+func (c Changes) WroteSince(before []WrittenBy) []WrittenBy {
+	all := slices.Clone(before)
+	for _, change := range c.List {
+		by := WrittenBy{Version: change.Version, Note: change.Note, Names: map[string]int64{}}
+		for _, w := range change.Writes {
+			switch {
+			case !w.Done:
+				by.Names[w.Name] = w.Base + 1
+			case !w.PutBack:
+				by.Names[w.Name] = w.Version
+			}
+		}
+		if change.State == ChangeAccepted || change.State == ChangeEnded {
+			all = append(slices.DeleteFunc(all, func(b WrittenBy) bool { return b.Version == by.Version }), by)
+		}
+	}
+	return all
+}
+
 // Recognize marks writes as done that Parameter Store has and the record has not, because a call was stopped in between.
 func (c *Changes) Recognize(tree Tree) {
 	for i := range c.List {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
@@ -28,4 +30,14 @@ func keepsCause(t *testing.T, err error, subject string) {
 	if !errors.Is(err, awsfake.Throttling) || len(err.Error()) < len(subject) || err.Error()[:len(subject)] != subject {
 		t.Errorf("error %v, want one that begins with %q and wraps its cause", err, subject)
 	}
+}
+
+// attribute returns a binary attribute of an item.
+func attribute(t *testing.T, cloud *awsfake.Cloud, place, name string) []byte {
+	t.Helper()
+	value, is := cloud.Table.Items[place][name].(*types.AttributeValueMemberB)
+	if !is {
+		t.Fatalf("%s has no %s", place, name)
+	}
+	return value.Value
 }

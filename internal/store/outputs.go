@@ -13,9 +13,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
-// ParameterWriter is the part of SSM's API that status and outputs need. Nothing is written under params/.
+// ParameterWriter is the part of SSM's API that status, outputs and snapshots need. Nothing is written under params/.
 type ParameterWriter interface {
-	RackReader
+	ChangeReader
 	PutParameter(context.Context, *ssm.PutParameterInput, ...func(*ssm.Options)) (*ssm.PutParameterOutput, error)
 	DeleteParameter(context.Context, *ssm.DeleteParameterInput, ...func(*ssm.Options)) (*ssm.DeleteParameterOutput, error)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Same reports whether two statuses have the same content, in any order of problems and warnings. What tells only of the
-// pass of a status does not count: its time, its changes, what it did to the pools, its incidents. Nor do the pools of a
+// pass of a status does not count: its time, its changes, what it did to the pools, its incidents, its snapshot. Nor do the pools of a
 // paused rack: their counts of nodes change all the time.
 func (s Status) Same(other Status) bool {
 	return s.lasting().content() == other.lasting().content()
@@ -20,6 +20,7 @@ func (s Status) Same(other Status) bool {
 // lasting returns a status without what tells only of its pass.
 func (s Status) lasting() Status {
 	s.Problems, s.Warnings, s.Effects = inOrder(s.Problems), inOrder(s.Warnings), nil
+	s.Snapshot = nil
 	for _, incident := range s.Incidents {
 		if i := slices.Index(s.Warnings, incident); i >= 0 { // the same text can be a warning too, which stays
 			s.Warnings = slices.Delete(s.Warnings, i, i+1)

@@ -115,8 +115,8 @@ func (s *Store) LockCluster(ctx context.Context, clusterARN, rack string) (owner
 	return s.ClusterLock(ctx, clusterARN)
 }
 
-// End deletes a rack's claim on its cluster, its baselines, checkpoints and contests, its plan, its status and outputs records, and
-// its records last, so that an interrupted call is repeated. The lease is kept, and goes on counting.
+// End deletes a rack's claim on its cluster, its baselines, checkpoints and contests, its plan and settings, its status and outputs
+// records, and its records last, so that an interrupted call is repeated. The lease is kept, and goes on counting.
 func (s *Store) End(ctx context.Context, rack, clusterARN string) error {
 	if clusterARN != "" {
 		_, err := s.DB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
@@ -138,7 +138,7 @@ func (s *Store) End(ctx context.Context, rack, clusterARN string) error {
 			}
 		}
 	}
-	for _, record := range []item{planKey(rack), key(rack, "status"), key(rack, "outputs"), key(rack, "records")} {
+	for _, record := range []item{planKey(rack), settingsKey(rack), key(rack, "status"), key(rack, "outputs"), key(rack, "records")} {
 		if err := s.remove(ctx, record); err != nil {
 			return fmt.Errorf("rack %s: forget %s: %w", rack, stringOf(record, "sk"), err)
 		}

@@ -25,6 +25,8 @@ type Version struct {
 	Secure   bool
 	Number   int64
 	Modified time.Time
+	// By is the ARN of who wrote it. Only ReadHistory tells it.
+	By string
 }
 
 // VersionReader is the part of SSM's API that reading one parameter needs.
@@ -72,7 +74,7 @@ func ReadHistory(ctx context.Context, reader ChangeReader, name string) ([]Versi
 		for _, p := range page.Parameters {
 			all = append(all, Version{
 				Text: aws.ToString(p.Value), Secure: p.Type == types.ParameterTypeSecureString,
-				Number: p.Version, Modified: aws.ToTime(p.LastModifiedDate),
+				Number: p.Version, Modified: aws.ToTime(p.LastModifiedDate), By: aws.ToString(p.LastModifiedUser),
 			})
 		}
 	}
@@ -108,6 +110,8 @@ type Requested struct {
 	// Set maps names to new values. Unset has the names of parameters that get their default.
 	Set   map[string]string `json:"set,omitempty"`
 	Unset []string          `json:"unset,omitempty"`
+	// Expect is the number of the snapshot that the change was made from, or 0.
+	Expect int64 `json:"expect,omitempty"`
 	// Force has the guards to override.
 	Force events.Force `json:"force,omitempty"`
 	// Note is for people.
@@ -146,7 +150,7 @@ func ParseChange(written string) (r Requested) {
 	document, flaw := params.JSONObject(written)
 	if flaw != "" {
 		return Requested{Malformed: []params.Problem{params.NewProblem(ParameterChange, "",
-			`change %s; allowed is a JSON object with set, unset, force and note; `+
+			`change %s; allowed is a JSON object with set, unset, expect, force and note; `+
 				`write, for example, {"set": {"karpenter_cpu_limit": "200"}}`, flaw)}}
 	}
 	p := parsing{Requested: Requested{Set: map[string]string{}}}
@@ -156,13 +160,15 @@ func ParseChange(written string) (r Requested) {
 			p.set(value)
 		case "unset":
 			p.unset(value)
+		case "expect":
+			p.expect(value)
 		case "force":
 			p.force(value)
 		case "note":
 			p.note(value)
 		default:
-			p.problem(field, "%s is no field of a change; allowed are set, unset, force and note; %s", params.Quoted(field),
-				params.DidYouMean(field, []string{"set", "unset", "force", "note"}, "leave it out"))
+			p.problem(field, "%s is no field of a change; allowed are set, unset, expect, force and note; %s", params.Quoted(field),
+				params.DidYouMean(field, []string{"set", "unset", "expect", "force", "note"}, "leave it out"))
 		}
 	}
 	if len(p.Malformed) > 0 {
@@ -224,6 +230,15 @@ func (p *parsing) add(at, name string) {
 		return
 	}
 	p.Unset = append(p.Unset, name)
+}
+
+func (p *parsing) expect(value any) {
+	number, is := value.(int64)
+	if !is || number < 1 {
+		p.problem("expect", "expect is no number of a snapshot; allowed is one that `sawhorse history` lists, without quotes; "+
+			"leave it out if the change was made from none")
+	}
+	p.Expect = number
 }
 
 func (p *parsing) force(value any) {

@@ -26,6 +26,8 @@ type Run struct {
 	// Versions maps the parameters that the iteration read to their versions in Parameter Store. They show which writes
 	// a generation includes.
 	Versions map[string]int64 `json:"versions,omitempty"`
+	// Values is the Digest of the settings in force, or "" unless the rack is Reconciled with them.
+	Values string `json:"values,omitempty"`
 	// Goal is the goal of the accepted plan.
 	Goal     string           `json:"goal,omitempty"`
 	Problems []params.Problem `json:"problems,omitempty"`

@@ -35,6 +35,8 @@ type Status struct {
 	Failure         *Failure         `json:"failure,omitempty"`
 	// Change is what became of the last change of several parameters.
 	Change *ChangeStatus `json:"change,omitempty"`
+	// Snapshot is the rack's last snapshot, or nil if there is none.
+	Snapshot *SnapshotRef `json:"snapshot,omitempty"`
 	// Steps are the steps that a pass would run that is paused or held.
 	Steps []string `json:"steps,omitempty"`
 	// Brakes are the parameters whose brake is in force: karpenter_freeze if the freeze lies over all NodePools, paused if
@@ -166,6 +168,9 @@ type Reported struct {
 	// far.
 	Since   int64
 	Changes int
+	// Values is the Digest of the settings in the last snapshot, and Snapshot its number. They are "" and 0 if there is none.
+	Values   string
+	Snapshot int64
 	// content is the digest of the status that was last written, without its time, pass and changes. text is the digest of
 	// its text in the parameter.
 	content, text string
@@ -181,6 +186,7 @@ func (s *Store) Reported(ctx context.Context, rack string) (Reported, error) {
 	return Reported{
 		Findings: stringOf(values, "digest"), Generation: numberOf(values, "generation"),
 		Since: numberOf(values, "since"), Changes: int(numberOf(values, "changes")),
+		Values: stringOf(values, "values"), Snapshot: numberOf(values, "snapshot"),
 		content: stringOf(values, "told"), text: stringOf(values, "text"), execution: stringOf(values, "execution"), values: values,
 	}, wrap(err, "rack %s: read status record", rack)
 }
@@ -252,5 +258,6 @@ func (s *Store) SaveStatus(ctx context.Context, status Status, digest string, re
 	values["told"], values["text"] = text(reported.content), text(reported.text)
 	values["execution"], values["since"] = text(status.Execution), number(reported.Since)
 	values["changes"] = number(int64(len(status.Changed)))
+	values["values"], values["snapshot"] = text(reported.Values), number(reported.Snapshot)
 	return wrap(s.put(ctx, values, nil), "rack %s: save status", status.Rack)
 }

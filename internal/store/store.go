@@ -117,6 +117,21 @@ func (s *Store) query(ctx context.Context, partition, from, to string) ([]item, 
 	return all, nil
 }
 
+// first reads the first items of a partition with sort keys in a range, at most this many, in the reverse order if backwards.
+func (s *Store) first(ctx context.Context, partition, from, to string, most int32, backwards bool) ([]item, error) {
+	out, err := s.DB.Query(ctx, &dynamodb.QueryInput{
+		TableName:                 &s.Name,
+		ConsistentRead:            new(true),
+		KeyConditionExpression:    new("pk = :pk AND sk BETWEEN :from AND :to"),
+		ExpressionAttributeValues: item{":pk": text(partition), ":from": text(from), ":to": text(to)},
+		Limit:                     &most, ScanIndexForward: new(!backwards),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out.Items, nil
+}
+
 func (s *Store) put(ctx context.Context, values item, condition *string) error {
 	_, err := s.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Name, Item: values, ConditionExpression: condition})
 	return err

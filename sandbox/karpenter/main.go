@@ -10,6 +10,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -42,6 +43,10 @@ func main() {
 		})
 	}
 	addControllers(ctx, op)
+	if err := op.AddMetricsServerExtraHandler("/metrics/registered", http.HandlerFunc(registered)); err != nil {
+		fmt.Fprintf(os.Stderr, "metrics: %v\n", err)
+		os.Exit(1)
+	}
 	op.Start(ctx)
 	simulation.Wait()
 }

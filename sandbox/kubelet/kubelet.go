@@ -25,6 +25,9 @@ import (
 // Selector selects the pods that get a process. kwok must ignore them.
 const Selector = "app.kubernetes.io/name=karpenter"
 
+// Metrics is the annotation of each pod with the URL of its process's metrics.
+const Metrics = "sandbox.sawhorse.dev/metrics"
+
 // Config describes the cluster and the AWS of the pods.
 type Config struct {
 	Kubernetes *rest.Config // with administrator permissions

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/process"
 )
@@ -75,6 +76,7 @@ func (w *worker) serve(ctx context.Context, program string, restarts int32) (rea
 		return "CreateContainerError", err
 	}
 	defer group.Stop()
+	w.announce(ctx, ports[0])
 	state := containerState{since: metav1.Now(), restarts: restarts}
 	for pause := time.Duration(0); ; {
 		select {
@@ -89,6 +91,15 @@ func (w *worker) serve(ctx context.Context, program string, restarts int32) (rea
 		if w.tell(ctx, state) && state.ready {
 			pause = patient
 		}
+	}
+}
+
+// announce writes into the pod where its metrics are, because the port is not the one that the pod names.
+func (w *worker) announce(ctx context.Context, port int) {
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"http://127.0.0.1:%d/metrics"}}}`, Metrics, port)
+	_, err := w.client.CoreV1().Pods(w.pod.Namespace).Patch(ctx, w.pod.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	if err != nil && ctx.Err() == nil {
+		w.complain("announce", err)
 	}
 }
 

@@ -1,4 +1,4 @@
-"""Parameter Store as on AWS: change events, patterns, sizes, types, versions, filters."""
+"""Parameter Store as on AWS: change events, patterns, sizes, types, versions, who wrote them, filters."""
 
 import copy
 import json
@@ -8,6 +8,7 @@ import parameter_replicas
 import parameter_rules
 from patches import patch
 
+from ministack.core import iam_evaluator
 from ministack.core.responses import error_response_json
 from ministack.services import ssm
 
@@ -24,6 +25,7 @@ def put_parameter(original, data):
     answer = original(data)
     if answer[0] == 200:
         name = data["Name"]
+        ssm._parameter_history[name][-1]["LastModifiedUser"] = iam_evaluator.caller_arn()
         del ssm._parameter_history[name][: -parameter_rules.VERSIONS]
         parameter_replicas.written(name, existing)
         changes.emit("Update" if existing else "Create", ssm._parameters[name])

@@ -115,6 +115,9 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, reporte
 			return err
 		}
 	}
+	if err := r.snapshot(ctx, run, &status, &reported); err != nil {
+		return err
+	}
 	newStatus := !reported.Same(status)
 	rollout, err := r.rollout(ctx, event, status, records.WasOn, newStatus)
 	if err != nil {
@@ -205,6 +208,9 @@ func (r *Report) forget(ctx context.Context, event Event, run store.Run) error {
 		return err
 	}
 	if err := r.Store.ForgetChanges(ctx, event.Rack); err != nil {
+		return err
+	}
+	if err := r.Store.ForgetSnapshots(ctx, event.Rack); err != nil {
 		return err
 	}
 	if err := r.Store.End(ctx, event.Rack, arn); err != nil {

@@ -26,6 +26,8 @@ type verdict struct {
 	due, steps []plan.Step
 	// why has the reason for each step that is due, and for what else is not as it should be.
 	why map[string]string
+	// values are those of the rack's parameters, with what they name in S3.
+	values store.Values
 	// change is what became of the last change, or nil if there was none.
 	change *store.ChangeStatus
 	// stopped means that the rack is paused or held, and no step changes anything.
@@ -61,6 +63,7 @@ func assess(in input) verdict {
 		return d
 	}
 	d.Result = validation.Validate(in.judged())
+	d.values = in.values(d.Effective)
 	d.Warnings, d.stopped = slices.Concat(in.holdAdvice, d.Warnings), d.Config.Paused || in.held()
 	d.Plan.Generation, d.Plan.Force = in.generation, in.forced()
 	if in.known(params.ParamFreeze) {
@@ -324,6 +327,8 @@ func (d *verdict) reportIfNew(in input, steps []plan.Step) {
 	switch {
 	case in.reported.Findings != store.Digest(d.state, run, names):
 		differs = "the status says something else"
+	case run.Values != "" && run.Values != in.reported.Values:
+		differs = "there is no snapshot of the values"
 	case in.full:
 		differs, d.lost = in.unpublished(store.Status{
 			Rack: in.rack, State: d.state, Goal: run.Goal, Karpenter: in.records.InForce(),
@@ -357,9 +362,23 @@ func warnings(run store.Run, records plan.Records) []params.Problem {
 	return all
 }
 
+// values returns the values of parameters, with the objects that they name.
+func (in input) values(texts map[string]string) store.Values {
+	values := store.Values{Params: texts, Objects: map[string]string{}}
+	for uri, object := range in.objects {
+		if object.Problem == "" {
+			values.Objects[uri] = object.Text
+		}
+	}
+	return values
+}
+
 // in returns the record of the iteration with the verdict.
 func (d *verdict) in(run store.Run) store.Run {
 	run.Problems, run.Warnings, run.Goal, run.Effects = d.Problems, d.Warnings, string(d.Plan.Goal), d.Plan.Effects
 	run.Paused, run.Freeze, run.Outcome, run.Change = d.stopped, d.freeze, d.outcome, d.change
+	if d.state == outcome.StateReconciled && d.values.Params != nil {
+		run.Values = d.values.Digest()
+	}
 	return run
 }

@@ -73,7 +73,7 @@ func TestWhatALookFinds(t *testing.T) {
 	}{
 		"a step":                  {func(s *scene) { s.wrong = map[string]string{"network": "somebody has changed it"} }, "network"},
 		"a parameter with a step": {func(s *scene) { s.write("karpenter_cpu_limit=200") }, "nodepools"},
-		"a parameter without one": {func(s *scene) { s.write("karpenter_build_cpu_limit=200") }, "plan"},
+		"a parameter without one": {func(s *scene) { s.write("karpenter_build_cpu_limit=200") }, "plan status"},
 		"a warning":               {func(s *scene) { s.write("karpenter_disruption_budget_nodes=0") }, "nodepools"},
 		"no status":               {func(s *scene) { delete(s.cloud.SSM.Values, "/sawhorse/racks/demo/status") }, "status"},
 		"another status": {func(s *scene) {
@@ -144,7 +144,7 @@ func (s *scene) tells(change func(*store.Status)) {
 	s.must(err)
 	s.cloud.SSM.Values["/sawhorse/racks/demo/status"] = text
 	digest := store.Digest(outcome.StateReconciled, s.last(), nil)
-	s.must(s.store.SaveStatus(s.Context(), *status, digest, store.Reported{}.Wrote(*status, text)))
+	s.must(s.store.SaveStatus(s.Context(), *status, digest, store.Reported{Values: s.last().Values}.Wrote(*status, text)))
 }
 
 // last returns the record of the last iteration.

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -148,12 +149,69 @@ func (v *Validate) problems(ctx context.Context, in input, tree store.Tree, i in
 	if len(change.Malformed) > 0 {
 		return change.Malformed, nil
 	}
+	if unexpected, err := v.unexpected(ctx, in, tree, change.Expect); err != nil || len(unexpected) > 0 {
+		return unexpected, err
+	}
 	after, err := v.judge(ctx, in, proposed(change.Requested, tree, v.Now()))
 	if err != nil || len(after) == 0 {
 		return nil, err
 	}
 	before, err := v.judge(ctx, in, tree)
 	return slices.DeleteFunc(after, func(p params.Problem) bool { return slices.Contains(before, p) }), err
+}
+
+// unexpected returns the problem of a change that was made from a snapshot if the tree has other values.
+func (v *Validate) unexpected(ctx context.Context, in input, tree store.Tree, expect int64) ([]params.Problem, error) {
+	if expect == 0 {
+		return nil, nil
+	}
+	snapshot, err := v.Store.Snapshot(ctx, in.rack, expect)
+	if err != nil {
+		return nil, err
+	}
+	if snapshot == nil {
+		return []params.Problem{params.NewProblem(store.ParameterChange, "expect", "expect is %d, and the rack has no such snapshot (any more); "+
+			"`sawhorse history %s` lists those that there are; write one of them, or leave expect out", expect, in.rack)}, nil
+	}
+	in.tree = tree
+	if in, err = v.read(ctx, in); err != nil {
+		return nil, err
+	}
+	now := in.values(in.parsed.Effective)
+	differs := snapshot.Differ(now)
+	if len(differs) == 0 {
+		return nil, nil
+	}
+	return []params.Problem{params.NewProblem(store.ParameterChange, "expect", "expect is %d, and the rack's values have changed since "+
+		"snapshot %d: %s; make the change again from what the rack has now, or leave expect out",
+		expect, expect, differences(snapshot.Values, now, differs))}, nil
+}
+
+// mostDiffering is how many parameters the problem of a change shows.
+const mostDiffering = 5
+
+// differences returns a text that says from what to what parameters have changed.
+func differences(before, now store.Values, names []string) string {
+	var all []string
+	for _, name := range names[:min(len(names), mostDiffering)] {
+		switch from, to := shown(before, name), shown(now, name); {
+		case from == to: // what is cut off, or what is in S3
+			all = append(all, name+" to another text than it was, now "+to)
+		default:
+			all = append(all, name+" from "+from+" to "+to)
+		}
+	}
+	if more := len(names) - len(all); more > 0 {
+		all = append(all, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(all, ", ")
+}
+
+func shown(values store.Values, name string) string {
+	if value, is := values.Params[name]; is {
+		return params.Quoted(value)
+	}
+	return params.Unset
 }
 
 // judge returns the problems of the rack with a tree.

@@ -228,6 +228,9 @@ func (s *scene) reported(state outcome.State) {
 		s.cloud.SSM.Values["/sawhorse/racks/demo/status"] = text
 		reported = reported.Wrote(status, text)
 	}
+	if state == outcome.StateReconciled {
+		reported.Values = run.Values
+	}
 	s.must(s.store.SaveStatus(s.Context(), status, store.Digest(state, run, steps), reported))
 }
 

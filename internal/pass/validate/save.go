@@ -39,6 +39,11 @@ func (v *Validate) save(ctx context.Context, run store.Run, in input, d verdict)
 			return answer, err
 		}
 	}
+	if d.report && run.Values != "" && run.Values != in.reported.Values {
+		if err := v.saveSettings(ctx, in, d); err != nil {
+			return answer, err
+		}
+	}
 	if d.lost { // otherwise the report would not write the same status again
 		if err := v.Store.ClearPublished(ctx, run.Rack); err != nil {
 			return answer, err
@@ -54,6 +59,20 @@ func (v *Validate) save(ctx context.Context, run store.Run, in input, d verdict)
 		return answer, v.Bus.Started(ctx, run, d.steps)
 	}
 	return answer, nil
+}
+
+// saveSettings saves the values for the snapshot that the report makes of them, if the rack is then Reconciled.
+func (v *Validate) saveSettings(ctx context.Context, in input, d verdict) error {
+	settings := store.Settings{Rack: in.rack, Values: d.values}
+	before, err := v.Store.Settings(ctx, in.rack)
+	if err != nil {
+		return err
+	}
+	if before != nil && before.Of != in.reported.Values { // no snapshot was made of them
+		settings.Changes = before.Changes
+	}
+	settings.Changes = in.changes.WroteSince(settings.Changes)
+	return v.Store.SaveSettings(ctx, settings)
 }
 
 // dryRun answers a dry run with the steps that a pass would take, and with the differences from the plan in force.

@@ -17,6 +17,8 @@ import (
 // SSM holds parameters by their full name.
 type SSM struct {
 	*Calls
+	// User is the ARN of who writes.
+	User   string
 	Values map[string]string
 	// Secure are the names of the SecureStrings. Lists are those of the StringLists.
 	Secure, Lists map[string]bool
@@ -216,6 +218,7 @@ func (s *SSM) Write(name, value string) {
 	s.Values[name] = value
 	s.history[name] = append(s.history[name], types.ParameterHistory{
 		Name: &name, Value: &value, Type: s.kind(name), Version: s.number(name), LastModifiedDate: new(s.modified[name]),
+		LastModifiedUser: new(s.User),
 	})
 }
 

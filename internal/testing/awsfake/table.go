@@ -103,7 +103,7 @@ func (t *Table) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput,
 	return &dynamodb.DeleteItemOutput{}, nil
 }
 
-// Query supports "pk = :a AND sk BETWEEN :b AND :c", and returns two items per page.
+// Query supports "pk = :a AND sk BETWEEN :b AND :c", both directions and a limit, and returns at most two items per page.
 func (t *Table) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	words := strings.Fields(*in.KeyConditionExpression)
 	if len(words) != 9 || words[1] != "=" || words[4]+words[5] != "skBETWEEN" {
@@ -114,13 +114,23 @@ func (t *Table) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dyn
 	if err := t.call("DynamoDB.Query", partition+" "+from); err != nil {
 		return nil, err
 	}
-	out := &dynamodb.QueryOutput{}
-	for _, name := range slices.Sorted(maps.Keys(t.Items)) {
-		if name < partition+" "+from || name > partition+" "+to || in.ExclusiveStartKey != nil && name <= place(in.ExclusiveStartKey) {
+	out, most := &dynamodb.QueryOutput{}, 2
+	if in.Limit != nil {
+		most = min(most, int(*in.Limit))
+	}
+	names := slices.Sorted(maps.Keys(t.Items))
+	if in.ScanIndexForward != nil && !*in.ScanIndexForward {
+		slices.Reverse(names)
+	}
+	if in.ExclusiveStartKey != nil {
+		names = names[slices.Index(names, place(in.ExclusiveStartKey))+1:]
+	}
+	for _, name := range names {
+		if name < partition+" "+from || name > partition+" "+to {
 			continue
 		}
-		if len(out.Items) == 2 {
-			last := out.Items[1]
+		if len(out.Items) == most {
+			last := out.Items[most-1]
 			out.LastEvaluatedKey = Item{"pk": last["pk"], "sk": last["sk"]}
 			break
 		}

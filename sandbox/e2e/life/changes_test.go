@@ -33,6 +33,9 @@ func TestMigrated(t *testing.T) {
 // A file of settings is compared with the rack, and applied as one change.
 func TestFiles(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Files) }
 
+// Each setting makes a snapshot, to which one may go back.
+func TestHistory(t *testing.T) { pool.Take(t).Run(story.Enabled, story.History) }
+
 // The examples that can be run here, with their own tools.
 func TestExamples(t *testing.T) {
 	root, err := filepath.Abs("../../..")

@@ -60,6 +60,21 @@ func TestVersions(t *testing.T) {
 	sandbox.Run(story.Versions)
 }
 
+// Holds the rules and dashboards of observability/ against the controller of each version. VERSIONS limits the test to some of
+// them, and UPDATE=yes writes what the controllers count.
+func TestMetrics(t *testing.T) {
+	sandbox := pool.Take(t)
+	versions := []string{"1.10.0", "1.12.1", "1.14.3", "1.15.1"}
+	if some := os.Getenv("VERSIONS"); some != "" {
+		versions = strings.Split(some, ",")
+	}
+	folder, err := filepath.Abs(filepath.Join(root, "observability"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sandbox.Run(story.Enabled, func(s *story.Script) { story.Metrics(s, folder, os.Getenv("UPDATE") == "yes", versions...) })
+}
+
 // Writes versions of Karpenter that do not work. The version before comes back each time.
 func TestWithdrawn(t *testing.T) {
 	sandbox := pool.Take(t)

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/spf13/cobra"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+func rollbackCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "rollback RACK SNAPSHOT", Short: "Go back to a snapshot of the rack, as one change", ValidArgsFunction: completeSnapshot,
+		Long: `Prints what differs from the snapshot and what going back does to nodes, asks on a terminal, sets what the snapshot had and unsets
+what it had not, as one change, and follows the passes until it is done. A JSON that was in S3 is put there again, beside where it was and
+under its hash. That makes a new snapshot, so that it can be taken back in the same way. Left out unless --include names
+them: ` + strings.Join(lasting, ", ") + `.
+
+Exit codes: 0 done, or nothing differs; 1 refused, failed, or not confirmed; 2 wrong use; 3 not known.` + aboutCloud,
+		Args: rackAndSnapshot,
+	}
+	var how application
+	include := c.Flags().StringSlice("include", nil, "also go back with `NAME`, one of those that are left out")
+	c.Flags().BoolVar(&how.dryRun, "dry-run", false, "only print what would be done")
+	c.Flags().BoolVar(&how.yes, "yes", false, "do not ask; needed where there is no terminal")
+	c.Flags().StringVar(&how.note, "note", "", "`TEXT` that the history shows with the change; it says to which snapshot without one")
+	if err := c.RegisterFlagCompletionFunc("include", cobra.FixedCompletions(lasting, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // only if the flag does not exist
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		number, _ := strconv.ParseInt(args[1], 10, 64) // rackAndSnapshot has read it
+		for _, name := range *include {
+			if !slices.Contains(lasting, name) {
+				return misused("--include is %s; allowed are %s", params.Quoted(name), strings.Join(lasting, ", "))
+			}
+		}
+		w, err := newWatcher(c.Context(), args[0])
+		if err != nil {
+			return looking(err)
+		}
+		how.note = cmp.Or(how.note, "rollback to snapshot "+args[1])
+		p, objects, err := w.back(c.Context(), number, *include)
+		if err != nil {
+			return looking(err)
+		}
+		return w.carry(c.Context(), p, how, objects)
+	}
+	return c
+}
+
+// rackAndSnapshot checks that the arguments are a rack's name and the number of a snapshot.
+func rackAndSnapshot(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) < 2:
+		return fmt.Errorf("%s is missing", []string{"RACK", "SNAPSHOT"}[len(args)])
+	case len(args) > 2:
+		return fmt.Errorf("there are %d arguments; allowed are two, RACK and SNAPSHOT", len(args))
+	}
+	if _, err := snapshotNumber(args[1]); err != nil {
+		return err
+	}
+	return rackName(args[0])
+}
+
+func snapshotNumber(text string) (int64, error) {
+	number, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || number < 1 {
+		return 0, fmt.Errorf("the snapshot is %s; allowed is a number that `sawhorse history` lists", params.Quoted(text))
+	}
+	return number, nil
+}
+
+// back proposes the change that goes back to a snapshot, with the texts that are to be put into S3 before it, by URI.
+func (w *watcher) back(ctx context.Context, number int64, include []string) (proposal, map[string]string, error) {
+	p := proposal{Rack: w.rack, Differs: []difference{}}
+	records, last, err := w.snapshots(ctx)
+	if err != nil {
+		return p, nil, err
+	}
+	to, err := w.snapshot(ctx, records, number)
+	if err != nil {
+		return p, nil, err
+	}
+	now, err := w.snapshot(ctx, records, last)
+	if err != nil {
+		return p, nil, err
+	}
+	tree, err := store.ReadTree(ctx, w.ssm, paths().Params(w.rack))
+	if err != nil {
+		return p, nil, err
+	}
+	wanted, objects := settings{}, map[string]string{}
+	for name, value := range tree.Values {
+		if wanted[name] = params.Unset; value == params.Default {
+			wanted[name] = value
+		}
+	}
+	for name, value := range to.Params {
+		wanted[name] = value
+		if text, is := to.Objects[strings.TrimSpace(value)]; is && !(tree.Values[name] == value && now.Text(name) == text) {
+			wanted[name] = underHash(strings.TrimSpace(value), text)
+			objects[wanted[name]] = text
+		}
+	}
+	for _, name := range lasting {
+		if slices.Contains(include, name) {
+			continue
+		}
+		if is, was := normal(tree.Values[name]), normal(wanted[name]); is != was && !given(name, is, was, *now) {
+			p.kept = append(p.kept,
+				fmt.Sprintf("%s: it stays %s, and snapshot %d has %s; --include %s goes back with it", name, is, number, was, name))
+		}
+		delete(wanted, name)
+	}
+	// What is in S3 is judged too: its text is known, and the rack's own as far as its last snapshot has it.
+	inline := func(uri string) string { return cmp.Or(objects[uri], now.Objects[strings.TrimSpace(uri)], uri) }
+	if err := w.compare(ctx, &p, tree, wanted, inline); err != nil {
+		return p, nil, err
+	}
+	maps.DeleteFunc(objects, func(uri, _ string) bool {
+		return !slices.ContainsFunc(p.Differs, func(d difference) bool { return d.Then == uri })
+	})
+	return p, objects, nil
+}
+
+// given reports whether a parameter that is unset has the value that the rack has all the same: a snapshot has the cluster's name, also
+// if it is the default.
+func given(name, is, was string, now store.Snapshot) bool {
+	return is == params.Unset && now.Params[name] == was
+}
+
+// underHash returns the place for a text beside the object in which it was.
+func underHash(uri, text string) string {
+	sum := sha256.Sum256([]byte(text))
+	bucket, key, _ := strings.Cut(strings.TrimPrefix(uri, "s3://"), "/")
+	return "s3://" + path.Join(bucket, path.Dir(key), hex.EncodeToString(sum[:])+".json")
+}
+
+// upload puts texts into S3.
+func (w *watcher) upload(ctx context.Context, objects map[string]string) error {
+	client := s3.NewFromConfig(w.aws)
+	for _, uri := range slices.Sorted(maps.Keys(objects)) {
+		bucket, key, _ := strings.Cut(strings.TrimPrefix(uri, "s3://"), "/")
+		_, err := client.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader([]byte(objects[uri]))})
+		if err != nil {
+			return fmt.Errorf("%s: write: %w; it needs s3:PutObject with your rights, and nothing else was written", uri, err)
+		}
+		fmt.Fprintf(os.Stderr, "put %s\n", uri)
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
+)
+
+func snapshot(n int64, at time.Time, value string) Snapshot {
+	return Snapshot{
+		Summary: Summary{Number: n, Time: at, Changed: []Changed{{Parameter: "node_disk", By: "arn:a"}}, Note: "why"},
+		Values:  Values{Params: map[string]string{"node_disk": value}},
+	}
+}
+
+// A call that is made again, also by a report that did not see its answer, adds nothing. One of another pass with other values does
+// not take the number.
+func TestASnapshotIsAddedOnce(t *testing.T) {
+	s, cloud := store()
+	for range 2 {
+		must(t, s.AddSnapshot(t.Context(), "demo", snapshot(1, noon, "20")))
+	}
+	if err := s.AddSnapshot(t.Context(), "demo", snapshot(1, later, "30")); !errors.Is(err, ErrLeaseLost) {
+		t.Errorf("the number is taken twice: %v", err)
+	}
+	must(t, s.AddSnapshot(t.Context(), "demo", snapshot(2, later, "30")))
+	must(t, s.AddSnapshot(t.Context(), "other", snapshot(3, later, "40")))
+	all, err := History(t.Context(), s, "demo", true)
+	if err != nil || len(all) != 2 || all[0].Number != 2 || all[1].Number != 1 || !all[1].Time.Equal(noon) || all[1].Note != "why" ||
+		all[1].Changed[0] != (Changed{"node_disk", "arn:a"}) {
+		t.Errorf("%+v, %v", all, err)
+	}
+	for n, want := range map[int64]string{1: "20", 2: "30", 3: ""} {
+		got, err := s.Snapshot(t.Context(), "demo", n)
+		if err != nil || (got == nil) != (want == "") || got != nil && got.Params["node_disk"] != want {
+			t.Errorf("%d: %+v, %v", n, got, err)
+		}
+	}
+	for name := range cloud.Table.Items {
+		if !strings.HasPrefix(name, "snapshot#") {
+			t.Errorf("%s is not in the partition of snapshots", name)
+		}
+	}
+}
+
+// A call that was stopped after the values leaves a snapshot without a summary, which the next one completes.
+func TestASnapshotThatWasNotCompleted(t *testing.T) {
+	s, cloud := store()
+	cloud.Before = func(call string) error {
+		if strings.Contains(call, "summary#") {
+			return awsfake.Throttling
+		}
+		return nil
+	}
+	keepsCause(t, s.AddSnapshot(t.Context(), "demo", snapshot(1, noon, "20")), "rack demo: add the summary of snapshot 1")
+	cloud.Before = nil
+	last, err := s.LastSnapshot(t.Context(), "demo")
+	if err != nil || last == nil || last.Number != 1 {
+		t.Fatalf("%+v, %v", last, err)
+	}
+	must(t, s.CompleteSnapshot(t.Context(), "demo", *last))
+	if all, err := History(t.Context(), s, "demo", true); err != nil || len(all) != 1 || all[0].Number != 1 {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+func TestWhichSnapshotsAreKept(t *testing.T) {
+	const days = 24 * time.Hour
+	for what, c := range map[string]struct {
+		count int64
+		age   time.Duration // of the first; each is a minute younger than the one before
+		kept  int
+	}{
+		"the last hundred, however old": {100, 900 * days, 100},
+		"more of the last 400 days":     {300, 399 * days, 300},
+		"older ones":                    {130, 500 * days, 100},
+		"a thousand":                    {1015, 10 * days, 1000},
+	} {
+		s, _ := store()
+		for n := range c.count {
+			must(t, s.AddSnapshot(t.Context(), "demo", snapshot(n+1, noon.Add(time.Duration(n)*time.Minute-c.age), fmt.Sprint(n))))
+			must(t, s.PruneSnapshots(t.Context(), "demo", n+1, noon))
+		}
+		all, err := History(t.Context(), s, "demo", true)
+		if err != nil || len(all) != c.kept || all[0].Number != c.count {
+			t.Errorf("%s: %d kept, %v", what, len(all), err)
+		}
+	}
+}
+
+func TestForgetSnapshots(t *testing.T) {
+	s, cloud := store()
+	for n := range int64(3) {
+		must(t, s.AddSnapshot(t.Context(), "demo", snapshot(n+1, noon, fmt.Sprint(n))))
+	}
+	calls := 0
+	cloud.Before = func(call string) error {
+		if calls++; calls == 4 {
+			return awsfake.Throttling
+		}
+		return nil
+	}
+	keepsCause(t, s.ForgetSnapshots(t.Context(), "demo"), "rack demo: delete ")
+	must(t, s.ForgetSnapshots(t.Context(), "demo"))
+	if len(cloud.Table.Items) > 0 {
+		t.Errorf("left: %v", slices.Collect(maps.Keys(cloud.Table.Items)))
+	}
+}
+
+// Values that do not fit into an item are left out, and what they were is still recognized.
+func TestSettingsThatAreTooLarge(t *testing.T) {
+	s, _ := store()
+	random := rand.New(rand.NewPCG(1, 2))
+	values := Values{Params: map[string]string{"node_disk": "20"}, Objects: map[string]string{}}
+	for i := range 6 {
+		var text strings.Builder
+		for range 100_000 {
+			text.WriteByte(byte(' ' + random.IntN(95)))
+		}
+		values.Objects[fmt.Sprintf("s3://a/%d", i)] = text.String()
+	}
+	must(t, s.SaveSettings(t.Context(), Settings{Rack: "demo", Values: values}))
+	got, err := s.Settings(t.Context(), "demo")
+	if err != nil || got.Of != values.Digest() || got.Size <= MostValues || got.Params != nil || got.Objects != nil {
+		t.Errorf("%d, %v", got.Size, err)
+	}
+}
+
+func TestSettingsOfAnotherRack(t *testing.T) {
+	s, cloud := store()
+	must(t, s.SaveSettings(t.Context(), Settings{Rack: "demo", Values: Values{Params: map[string]string{}}}))
+	cloud.Table.Items["plan#prod settings"] = cloud.Table.Items["plan#demo settings"]
+	if _, err := s.Settings(t.Context(), "prod"); err == nil || !strings.Contains(err.Error(), `the settings of rack "demo"`) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWhatDiffersBetweenValues(t *testing.T) {
+	a := Values{Params: map[string]string{"same": "1", "gone": "1", "other": "1", "moved": "s3://b/1", "rewritten": "s3://b/2"},
+		Objects: map[string]string{"s3://b/1": "{}", "s3://b/2": "{}"}}
+	b := Values{Params: map[string]string{"same": "1", "new": "1", "other": "2", "moved": "s3://b/3", "rewritten": "s3://b/2"},
+		Objects: map[string]string{"s3://b/3": "{}", "s3://b/2": "[]"}}
+	if got := a.Differ(b); !slices.Equal(got, []string{"gone", "moved", "new", "other", "rewritten"}) {
+		t.Errorf("%v", got)
+	}
+	if a.Digest() == b.Digest() || b.Text("moved") != "{}" || b.Text("other") != "2" {
+		t.Errorf("%s, %s, %s", a.Digest(), b.Digest(), b.Text("moved"))
+	}
+}
+
+// The summary of a change of a hundred pools is small, so that a list of a thousand is read in some pages.
+func TestASummaryIsSmall(t *testing.T) {
+	var summary Summary
+	for i := range 100 {
+		summary.Pools = append(summary.Pools, plan.Effect{
+			Pool: fmt.Sprint("pool-", i), Change: events.PoolChanged, Replaces: true, Reasons: []string{"NodePoolDrifted"}, Nodes: new(i),
+			Replaced: new(i),
+		})
+	}
+	s, cloud := store()
+	must(t, s.CompleteSnapshot(t.Context(), "demo", Snapshot{Summary: summary}))
+	size := len(attribute(t, cloud, "snapshot#demo summary#000000000000", "pools"))
+	if size > 2000 {
+		t.Errorf("%d bytes", size)
+	}
+}
