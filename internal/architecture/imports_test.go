@@ -112,6 +112,8 @@ var mayImport = map[string][]string{
 	"tools/karpenter":  {"internal/karpenter", "internal/ownership"}, // a module of its own
 	"tools/mutants":    nil,
 	"tools/prometheus": nil, // a module of its own, with tests only
+	"examples":         nil, // another one, which is not built into anything
+	"examples/cdk":     nil,
 
 	"internal/architecture": nil,
 	"internal/docs":         nil,
@@ -148,10 +150,10 @@ var owners = map[string][]string{
 	"sigs.k8s.io/karpenter":                 {"internal/plan/nodes"},
 	"helm.sh/helm":                          {"internal/plan/charts"},
 	"github.com/aws/aws-lambda-go":          {"internal/handler"},
-	"github.com/aws/aws-cdk-go":             {"cdk"},
+	"github.com/aws/aws-cdk-go":             {"cdk", "examples/cdk"},
 	"github.com/cdklabs/cdk-nag-go":         {"cdk"},
 	"github.com/aws/constructs-go":          {"cdk"},
-	"github.com/aws/jsii-runtime-go":        {"cdk"},
+	"github.com/aws/jsii-runtime-go":        {"cdk", "examples/cdk"},
 	"github.com/spf13/cobra":                {"cmd/sawhorse"},
 	"github.com/spf13/pflag":                {"cmd/sawhorse"},
 }
