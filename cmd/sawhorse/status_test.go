@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -97,6 +98,13 @@ var (
 	}
 )
 
+var waitingPods = store.Status{
+	Rack: "prod", State: outcome.StateDegraded, Generation: 11, Time: "2026-11-21T06:00:00Z", Waiting: store.Waiting{
+		{Cause: events.CauseLimit, Pods: 3, Oldest: "shop/web", Since: "2026-11-21T05:45:00Z", Reason: "limits"},
+		{Cause: events.CauseUnfit, Pods: 1, Oldest: "shop/gpu", Since: "2026-11-21T05:48:00Z", Reason: "taint"},
+	},
+}
+
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -125,7 +133,11 @@ and 2 more, complete in the rack's records
 		{"degraded", statusText(t, degradedPools), `Degraded  generation 11  2026-11-21T06:00:00Z  0.0 s
 pool     gpu  0 nodes, not Ready since 2026-11-21T05:58:00Z: EC2NodeClass/gpu: SubnetsReady=False
 pool     workload  12 nodes, 3 outdated since 2026-11-21T05:50:00Z
-`, "sawhorse: rack prod is Degraded: a pool is not Ready, or its nodes do not register\n", 1},
+`, "sawhorse: rack prod is Degraded: a pool is not Ready, its nodes do not register, or pods wait for nodes that cannot be launched\n", 1},
+		{"pods that wait", statusText(t, waitingPods), `Degraded  generation 11  2026-11-21T06:00:00Z  0.0 s
+waiting  3 pods have waited for a node for ten minutes, shop/web since 2026-11-21T05:45:00Z: the limit of the pool is reached: limits
+waiting  pod shop/gpu has waited for a node since 2026-11-21T05:48:00Z: no pool fits: taint
+`, "sawhorse: rack prod is Degraded: a pool is not Ready, its nodes do not register, or pods wait for nodes that cannot be launched\n", 1},
 		{"garbled", "x", "",
 			"sawhorse: parameter /sawhorse/racks/prod/status: decode: invalid character 'x' looking for beginning of value\n", 3},
 	} {
