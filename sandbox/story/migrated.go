@@ -23,6 +23,8 @@ func Migrated(s *Script) {
 			"{matchExpressions: [{key: eks.amazonaws.com/nodegroup, operator: In, values: [apps]}]}}]%s}}"
 		inZone = ", requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: " +
 			"[{key: topology.kubernetes.io/zone, operator: In, values: [us-east-1a]}]}]}"
+		notStuck = ", requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: " +
+			"[{key: fits, operator: DoesNotExist}]}]}"
 		template = "kubectl -n shop patch deployment %s --type json -p '[{\"op\":\"remove\",\"path\":\"/spec/template/%s\"}]'"
 	)
 	anywhere := fmt.Sprintf(prefers, "")
@@ -30,7 +32,8 @@ func Migrated(s *Script) {
 	api := app{name: "api", replicas: 8, cpu: "100m", spec: anywhere}
 	zonal := app{name: "zonal", replicas: 3, cpu: "100m", spec: fmt.Sprintf(prefers, inZone)}
 	stuck := app{name: "stuck", replicas: 1, cpu: "100m", spec: "nodeSelector: {fits: here}"}
-	keeper := app{name: "keeper", replicas: 1, cpu: "100m", spec: anywhere, more: `annotations: {karpenter.sh/do-not-disrupt: "true"}`}
+	keeper := app{name: "keeper", replicas: 1, cpu: "100m", spec: fmt.Sprintf(prefers, notStuck), // the node of stuck goes first
+		more: `annotations: {karpenter.sh/do-not-disrupt: "true"}`}
 	worker := app{name: "worker", replicas: 15, cpu: "100m", spec: anywhere}
 	all := []app{web, api, zonal, stuck, keeper, worker}
 	// looks has the node check look until a read has a value. Meanwhile no PodDisruptionBudget is violated.

@@ -75,6 +75,11 @@ func TestWindows(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Windows) 
 // Tests unschedulable pods, a build, a spot interruption, and a node that is no longer needed.
 func TestPods(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Pods) }
 
+// Pods that have waited for a node are in the status, with the reason, and an exhausted rack is Degraded.
+func TestWaiting(t *testing.T) {
+	pool.Take(t, stage.Long, stage.Spoils).Run(story.Enabled, story.Waiting)
+}
+
 // EC2 refuses to launch nodes, for each of the usual reasons.
 func TestLaunchesRefused(t *testing.T) {
 	pool.Take(t, stage.Long, stage.Spoils).Run(story.Enabled, story.LaunchesRefused)
