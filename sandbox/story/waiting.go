@@ -1,0 +1,73 @@
+package story
+
+import (
+	"time"
+)
+
+// Waiting shows what the node check says of a pod that has waited ten minutes for a node, for four reasons: no capacity, a quota, the
+// pool's limit, and a pod that fits no pool. The first three make the rack Degraded, and all end by themselves. The script does not
+// wait for ten minutes: it dates the pod's condition back.
+func Waiting(s *Script) {
+	s.Reconciled(s.Put("karpenter_consolidate_after", "1s"))
+
+	for _, c := range []struct{ code, cause string }{
+		{"InsufficientInstanceCapacity", "EC2 has no capacity"},
+		{"VcpuLimitExceeded", "EC2 refuses the launch"},
+	} {
+		s.Chapter("EC2 answers "+c.code, func() {
+			launchRefused(s, c.code)
+			waitsFor(s, c.cause, "Degraded")
+			s.Contains("in EC2's words", waitingLine, c.code)
+			s.inject()
+			s.Until("pods of orders that run", single.runs(), "1", 4*time.Minute)
+			recovers(s)
+		})
+	}
+
+	s.Chapter("The pool's limit is reached", func() {
+		s.Reconciled(s.Put("karpenter_cpu_limit", "1"))
+		s.Type(single.apply())
+		s.Until("Karpenter says why", saidOfPods+" | grep -o 'exceed limits' | head -1", "exceed limits", time.Minute)
+		waitsFor(s, "the limit of the pool is reached", "Degraded")
+		s.Unset("karpenter_cpu_limit")
+		s.Reconciled()
+		s.Until("pods of orders that run", single.runs(), "1", 2*time.Minute)
+		recovers(s)
+	})
+
+	s.Chapter("No pool fits", func() {
+		huge := app{name: "orders", replicas: 1, cpu: `"2"`, spec: "nodeSelector: {shop: none}"}
+		s.Type(huge.apply())
+		s.Until("Karpenter says why", saidOfPods+" | grep -o incompatible | head -1", "incompatible", time.Minute)
+		waitsFor(s, "no pool fits", "Reconciled")
+		recovers(s)
+	})
+
+	s.Unset("karpenter_consolidate_after")
+	s.Reconciled()
+}
+
+const (
+	saidOfPods  = "kubectl -n shop get events --field-selector involvedObject.kind=Pod -o jsonpath='{.items[*].message}'"
+	waitingLine = "sawhorse status demo | grep ^waiting"
+)
+
+// waitsFor dates the pod's wait back by an hour, has the nodes looked at, and checks what the status says.
+func waitsFor(s *Script, cause, state string) {
+	ago := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+	s.Output(`for pod in $(kubectl -n shop get pods -l app=orders -o name); do ` +
+		`kubectl -n shop patch $pod --subresource status --type strategic -p '{"status":{"conditions":[{"type":"PodScheduled",` +
+		`"status":"False","lastTransitionTime":"` + ago + `"}]}}'; done`)
+	lookAtNodes(s)
+	s.Contains("the status", waitingLine, cause)
+	s.State(state)
+}
+
+// recovers removes the pod and checks that the next look finds nothing that waits.
+func recovers(s *Script) {
+	single.end(s)
+	s.Until("nodes of NodePools", nodes, "", 3*time.Minute)
+	lookAtNodes(s)
+	s.Check("what waits", waitingLine+" || true", "")
+	s.State("Reconciled")
+}
