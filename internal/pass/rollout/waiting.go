@@ -174,10 +174,12 @@ func (v *view) cause(pod *waiter) (events.Cause, string) {
 	if strings.Contains(failed, "offering") || strings.Contains(failed, "filtered out all") {
 		refused = cmp.Or(refused, v.anyRefusal())
 	}
+	// Karpenter adds an error code of its own, UnfulfillableCapacity, whatever EC2's fleet has answered.
+	fleet, _, _ := strings.Cut(refused, " (aws-error-code=")
 	switch {
 	case strings.Contains(failed, "exceed limits for nodepool"):
 		return events.CauseLimit, failed
-	case slices.ContainsFunc(exhausted, func(word string) bool { return strings.Contains(refused, word) }):
+	case slices.ContainsFunc(exhausted, func(word string) bool { return strings.Contains(fleet, word) }):
 		return events.CauseCapacity, refused
 	case refused != "":
 		return events.CauseRefused, refused

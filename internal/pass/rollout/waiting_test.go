@@ -68,7 +68,8 @@ func TestWhyPodsWait(t *testing.T) {
 			events.CauseLimit, "exceed limits for nodepool (NodePool=workload)", true},
 		"a quota": {func(s *scene, pod object) {
 			s.says(pod, "Nominated", "Pod should schedule on: nodeclaim/workload-abcde", 8*minute)
-			s.says(gone, "InsufficientCapacityError", fleet+"VcpuLimitExceeded: You have requested more", 8*minute)
+			s.says(gone, "InsufficientCapacityError",
+				fleet+"VcpuLimitExceeded: You have requested more (aws-error-code=UnfulfillableCapacity)", 8*minute)
 			s.says(gone, "InsufficientCapacityError", "all requested instance types were unavailable during launch", 9*minute)
 			s.says(pod, "FailedScheduling", taint, 9*minute) // Karpenter leaves out the pool whose types EC2 has refused
 		}, events.CauseRefused, "karpenter: InsufficientCapacityError: creating instance, insufficient capacity, with fleet error(s), " +
