@@ -8,13 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/robfig/cron/v3"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -441,48 +439,4 @@ func (s *seen) expiry(claim *nodeClaim) string {
 	default:
 		return fmt.Sprintf("it expires in %s, whatever budgets and windows say", rough(left))
 	}
-}
-
-// budget is a disruption budget of a NodePool.
-type budget struct {
-	Nodes    string   `json:"nodes"`
-	Reasons  []string `json:"reasons"`
-	Schedule string   `json:"schedule"`
-	Duration string   `json:"duration"`
-}
-
-func (b budget) String() string {
-	text := "nodes: " + b.Nodes
-	if b.Schedule != "" {
-		text += fmt.Sprintf(", from %s (UTC) for %s", b.Schedule, b.Duration)
-	}
-	if len(b.Reasons) > 0 {
-		text += ", for " + strings.Join(b.Reasons, " and ")
-	}
-	return text
-}
-
-// active reports whether the budget is in force, as Karpenter finds it out (pkg/apis/v1, Budget.IsActive).
-func (b budget) active(now time.Time) bool {
-	if b.Schedule == "" {
-		return true
-	}
-	schedule, err := cron.ParseStandard("TZ=UTC " + b.Schedule)
-	length, lengthErr := time.ParseDuration(b.Duration)
-	return err == nil && lengthErr == nil && !schedule.Next(now.UTC().Add(-length)).After(now.UTC())
-}
-
-// covers reports whether the budget is for a reason.
-func (b budget) covers(why string) bool {
-	return len(b.Reasons) == 0 || slices.Contains(b.Reasons, why)
-}
-
-// allows returns how many of a pool's nodes may go at once. A percentage is rounded up, as Karpenter does.
-func (b budget) allows(nodes int) int {
-	value := intstr.Parse(b.Nodes)
-	n, err := intstr.GetScaledValueFromIntOrPercent(&value, nodes, true)
-	if err != nil {
-		return 0
-	}
-	return n
 }

@@ -15,7 +15,7 @@ import (
 // fields are a part of an object of the cluster.
 type fields = map[string]any
 
-// cluster is one node of one pool, with a pod. A test changes what it is about.
+// clusterOfOne is a cluster with one node of one pool, and a pod. A test changes what it is about.
 type clusterOfOne struct {
 	claim, pool, class, node, pod, pdb, event fields // pdb and event are not there if they are nil
 	others                                    []fields
