@@ -397,8 +397,8 @@ func (s *seen) said(claim *nodeClaim, n *nodeReason) {
 		}
 	}
 	for _, object := range about {
-		if words := s.words[object]; words != "" {
-			n.Keeps = append(n.Keeps, "Karpenter says: "+words)
+		if said := "Karpenter says: " + s.words[object]; s.words[object] != "" && !slices.Contains(n.Keeps, said) { // of node and NodeClaim
+			n.Keeps = append(n.Keeps, said)
 		}
 	}
 }
