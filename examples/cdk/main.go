@@ -1,4 +1,4 @@
-// Command cdk is an AWS CDK app with the settings of a rack.
+// Command cdk is an AWS CDK app with the settings of a rack. In the folder examples: cdk --app 'go run ./cdk' deploy
 package main
 
 import (

@@ -172,6 +172,8 @@ func TestWhatAWriteLaysOverItsParameter(t *testing.T) {
 		return c
 	}
 	deleted := []Written{{Operation: "Delete", At: later, Name: "a"}}
+	createdAgain := at("theirs", 1) // its event took the place of the deletion's
+	createdAgain.Modified = map[string]time.Time{"a": noon.Add(time.Millisecond)}
 	for _, c := range []struct {
 		what    string
 		changes Changes
@@ -192,6 +194,7 @@ func TestWhatAWriteLaysOverItsParameter(t *testing.T) {
 		{what: "put back", changes: putBack(), read: at("old", 7), want: "old", version: 7},
 		{what: "put back, and behind", changes: putBack(), read: at("new", 6), want: "old", version: 7},
 		{what: "ended, and behind", changes: ended(written), read: at("old", 5), want: "new", version: 6},
+		{what: "ended, deleted, and created again", changes: ended(written), read: createdAgain, want: "theirs", version: 1},
 		{what: "put back and ended, and behind", changes: ended(putBack), read: at("new", 6), want: "old", version: 7},
 		{what: "given up and not put back", changes: ended(givenUp), read: at("new", 6), want: "new", version: 6},
 		{what: "ended long ago", changes: ended(written), read: at("old", 5), now: noon.Add(4 * time.Minute), want: "old", version: 5},

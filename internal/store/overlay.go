@@ -23,10 +23,11 @@ func (c Changes) Overlay(tree Tree, n int, deleted []Written, now time.Time) Tre
 			continue
 		}
 		for _, w := range change.Writes {
-			gone := slices.ContainsFunc(deleted, func(d Written) bool { return d.deletes(w.Name, change.Since) })
+			newer := slices.ContainsFunc(deleted, func(d Written) bool { return d.deletes(w.Name, change.Since) }) ||
+				change.State == ChangeEnded && tree.Modified[w.Name].After(change.Since) // created again: versions began at 1
 			value, version, is := w.overlay(change.State, overlaid.Versions[w.Name])
 			switch {
-			case is && !gone:
+			case is && !newer:
 				overlaid.Values[w.Name], overlaid.Versions[w.Name] = value, version
 			case change.State == ChangeAccepted && overlaid.Versions[w.Name] == 0 && w.Value == params.Unset:
 				overlaid.Values[w.Name] = w.Value // so that a name that is unknown is reported

@@ -35,7 +35,7 @@ func Examples(root string) func(*Script) {
 		})
 
 		s.Chapter("The CDK", func() {
-			cdk := `cd "$(dirname "$KUBECONFIG")" && ` + root + "/.cache/npm/node_modules/.bin/cdk --app 'go run -C " + examples + " ./cdk' "
+			cdk := "cd " + examples + ` && ` + root + `/.cache/npm/node_modules/.bin/cdk -o "$(dirname "$KUBECONFIG")/cdk.out" --app 'go run ./cdk' `
 			s.Type(cdk + "deploy --require-approval never 2>&1 | grep -v ' | '")
 			s.inForce("120,core")
 			s.Type(cdk + "deploy --require-approval never -c karpenter_cpu_limit=140 2>&1 | grep -v ' | '")

@@ -4,25 +4,11 @@ import (
 	"time"
 )
 
-// Waiting shows what the node check says of a pod that has waited ten minutes for a node, for four reasons: no capacity, a quota, the
-// pool's limit, and a pod that fits no pool. The first three make the rack Degraded, and all end by themselves. The script does not
-// wait for ten minutes: it dates the pod's condition back.
+// Waiting shows what the node check says of a pod that has waited ten minutes for a node, for four reasons: the pool's limit, a pod
+// that fits no pool, no capacity, and a quota. All but the second make the rack Degraded, and all end by themselves. The script does
+// not wait for ten minutes: it dates the pod's condition back.
 func Waiting(s *Script) {
 	s.Reconciled(s.Put("karpenter_consolidate_after", "1s"))
-
-	for _, c := range []struct{ code, cause string }{
-		{"InsufficientInstanceCapacity", "EC2 has no capacity"},
-		{"VcpuLimitExceeded", "EC2 refuses the launch"},
-	} {
-		s.Chapter("EC2 answers "+c.code, func() {
-			launchRefused(s, c.code)
-			waitsFor(s, c.cause, "Degraded")
-			s.Contains("in EC2's words", waitingLine, c.code)
-			s.inject()
-			s.Until("pods of orders that run", single.runs(), "1", 4*time.Minute)
-			recovers(s)
-		})
-	}
 
 	s.Chapter("The pool's limit is reached", func() {
 		s.Reconciled(s.Put("karpenter_cpu_limit", "1"))
@@ -42,6 +28,21 @@ func Waiting(s *Script) {
 		waitsFor(s, "no pool fits", "Reconciled")
 		recovers(s)
 	})
+
+	// Last, because Karpenter takes offerings that EC2 refused as missing for three minutes, and says that of a pod in place of a limit.
+	for _, c := range []struct{ code, cause string }{
+		{"InsufficientInstanceCapacity", "EC2 has no capacity"},
+		{"VcpuLimitExceeded", "EC2 refuses the launch"},
+	} {
+		s.Chapter("EC2 answers "+c.code, func() {
+			launchRefused(s, c.code)
+			waitsFor(s, c.cause, "Degraded")
+			s.Contains("in EC2's words", waitingLine, c.code)
+			s.inject()
+			s.Until("pods of orders that run", single.runs(), "1", 4*time.Minute)
+			recovers(s)
+		})
+	}
 
 	s.Unset("karpenter_consolidate_after")
 	s.Reconciled()
