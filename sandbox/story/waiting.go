@@ -15,8 +15,7 @@ func Waiting(s *Script) {
 		s.Type(single.apply())
 		s.Until("Karpenter says why", saidOfPods+" | grep -o 'exceed limits' | head -1", "exceed limits", time.Minute)
 		waitsFor(s, "the limit of the pool is reached", "Degraded")
-		s.Unset("karpenter_cpu_limit")
-		s.Reconciled()
+		s.Served(s.Put("karpenter_cpu_limit", "unset")) // Degraded until the next look
 		s.Until("pods of orders that run", single.runs(), "1", 2*time.Minute)
 		recovers(s)
 	})
