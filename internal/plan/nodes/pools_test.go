@@ -66,7 +66,7 @@ func TestBuildPool(t *testing.T) {
 		t.Error("there are no build nodes, and a pool for them")
 	}
 	objects := rendered(t, plan.Facts{}, map[string]string{
-		"build_node_enabled": "true", "build_node_type": "m7g.large", "karpenter_instance_families": "c6i", "karpenter_instance_sizes": "large",
+		"build_node_enabled": "true", "build_node_type": "m7g.large", "karpenter_instance_families": "c6g", "karpenter_instance_sizes": "large",
 		"karpenter_build_instance_sizes": "xlarge",
 		"karpenter_node_expiry":          "24h", "karpenter_node_disk": "70", "karpenter_node_volume_type": "gp2",
 		"karpenter_build_node_labels": "team=ci", "karpenter_node_labels": "team=web",
@@ -82,7 +82,7 @@ func TestBuildPool(t *testing.T) {
 		"NodePool/build spec.limits":                     object{"cpu": "32", "memory": "256Gi"},
 		"NodePool/build spec.weight":                     nil,
 		"NodePool/build spec.template.spec.requirements": []any{
-			in("karpenter.sh/capacity-type", "on-demand"), in("kubernetes.io/arch", "arm64"), in("karpenter.k8s.aws/instance-family", "c6i"),
+			in("karpenter.sh/capacity-type", "on-demand"), in("kubernetes.io/arch", "arm64"), in("karpenter.k8s.aws/instance-family", "c6g"),
 			in("karpenter.k8s.aws/instance-size", "xlarge")},
 		"EC2NodeClass/build spec.blockDeviceMappings": []any{object{"deviceName": "/dev/xvda", "ebs": object{"encrypted": true,
 			"volumeSize": "70Gi", "volumeType": "gp2"}}},
@@ -143,7 +143,7 @@ func TestArchitecturesAreDetected(t *testing.T) {
 func TestAdditionalPools(t *testing.T) {
 	objects := rendered(t, plan.Facts{}, map[string]string{
 		"node_type": "m7g.large", "node_disk": "33", "karpenter_node_disk": "44", "karpenter_node_volume_type": "gp2",
-		"karpenter_node_expiry": "1h", "karpenter_cpu_limit": "7", "karpenter_instance_families": "c6i", "tags": "team=web",
+		"karpenter_node_expiry": "1h", "karpenter_cpu_limit": "7", "karpenter_instance_families": "c6g", "tags": "team=web",
 		"additional_karpenter_nodepools_config": `[{"name":"gpu","instance_families":"g5","taints":"nvidia.com/gpu=true:NoSchedule",` +
 			`"labels":"a=b","dedicated":true,"weight":10,"disk":200,"volume_type":"io1"},{"name":"a"}]`,
 	})

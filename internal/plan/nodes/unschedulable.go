@@ -49,6 +49,7 @@ func (a *findings) types(d *draft) {
 		chosen = &requirements[spot].from
 	}
 	switch count, known := choices(requirements); {
+	case count == 0 && len(d.families()) > 0: // refused
 	case count == 0:
 		a.warn(*chosen, "no instance type that %s meets all requirements of NodePool %s, so it launches nothing; %s",
 			d.listed(), d.name, others(requirements))
@@ -57,6 +58,24 @@ func (a *findings) types(d *draft) {
 		a.warn(requirements[spot].from, "spot has only %d instance types to choose from, and is often interrupted or not to be had; allow "+
 			"%d or more by further families or sizes", count, fewForSpot)
 	}
+}
+
+// families refuses families none of which has an architecture that the pool may have. One that is not in the list may have any.
+func (d *draft) families() (found findings) {
+	requirements := d.requirements()
+	if d.kind != "NodePool" || d.idle || slices.ContainsFunc(requirements, func(r requirement) bool { return r.allows == nil }) {
+		return nil
+	}
+	fits := func(family string) bool {
+		return !slices.ContainsFunc(requirements, func(r requirement) bool { return r.Key == keyArch && !r.allows.Has(params.ArchOf(family)) })
+	}
+	for _, r := range requirements {
+		if r.Key == keyFamily && r.Operator == "In" && !r.unknown() && !slices.ContainsFunc(r.Values, fits) {
+			found.refuse(r.from, "is %s, which NodePool %s cannot have with its architecture, so it would launch nothing; write other families, "+
+				"or another architecture: %s", some(r.Values), d.name, others(requirements))
+		}
+	}
+	return found
 }
 
 // listed says whose list of instance types this program has, for a sentence.
