@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -27,8 +28,8 @@ const (
 
 // application is how apply is to go about it.
 type application struct {
-	prune, dryRun, yes bool
-	note               string
+	prune, dryRun, yes, json bool
+	note                     string
 }
 
 func applyCommand() *cobra.Command {
@@ -45,8 +46,10 @@ Exit codes: 0 done, or nothing differs; 1 refused, failed, or not confirmed; 2 w
 	c.Flags().BoolVar(&how.prune, "prune", false, "unset the parameters that FILE leaves out")
 	c.Flags().BoolVar(&how.dryRun, "dry-run", false, "only print what would be done")
 	c.Flags().BoolVar(&how.yes, "yes", false, "do not ask; needed where there is no terminal")
+	format := outputFlag(c, "text", "json")
 	c.Flags().StringVar(&how.note, "note", "", "`TEXT` that the rack's status shows with the change")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		how.json = *format == "json"
 		w, err := newWatcher(c.Context(), args[0])
 		if err != nil {
 			return looking(err)
@@ -64,9 +67,36 @@ func (w *watcher) apply(ctx context.Context, file string, how application) error
 	return w.carry(ctx, p, how, nil)
 }
 
-// carry shows a proposal, asks, writes it as one change, after the texts that it names in S3, and follows it.
+// carried is the JSON output of apply and rollback.
+type carried struct {
+	proposal
+	// Change is what became of the change; absent if none was written, or if no pass has answered it.
+	Change *store.ChangeStatus `json:"change,omitempty"`
+	// Status is the rack's status after the pass that followed; absent if none was waited for.
+	Status *store.Status `json:"status,omitempty"`
+}
+
+// carry shows a proposal, asks, writes it as one change, after the texts that it names in S3, and follows it. With JSON as format, stdout
+// has one object at the end, and what it prints before goes to stderr.
 func (w *watcher) carry(ctx context.Context, p proposal, how application, objects map[string]string) error {
-	if err := p.show(os.Stdout, "text"); err != nil {
+	if !how.json {
+		return w.write(ctx, &carried{proposal: p}, how, objects, os.Stdout)
+	}
+	done := carried{proposal: p}
+	w.show = func(s standing) error {
+		done.Status = s.Status
+		return nil
+	}
+	end := w.write(ctx, &done, how, objects, os.Stderr)
+	if err := printJSON(done); err != nil {
+		return err
+	}
+	return end
+}
+
+func (w *watcher) write(ctx context.Context, done *carried, how application, objects map[string]string, to io.Writer) error {
+	p := done.proposal
+	if err := p.show(to, "text"); err != nil {
 		return err
 	}
 	switch {
@@ -89,7 +119,8 @@ func (w *watcher) carry(ctx context.Context, p proposal, how application, object
 	if err != nil {
 		return err
 	}
-	return w.written(ctx, version)
+	done.Change, err = w.written(ctx, version, to)
+	return err
 }
 
 // confirm asks on the terminal.
@@ -151,42 +182,42 @@ func (w *watcher) put(ctx context.Context, value string) (int64, error) {
 	return out.Version, nil
 }
 
-// written waits until a version of the change is answered, and then for the passes that follow it.
-func (w *watcher) written(ctx context.Context, version int64) error {
-	fmt.Printf("written as version %d of %s\n", version, paths().Change(w.rack))
+// written waits until a version of the change is answered, and then for the passes that follow it. It returns the answer.
+func (w *watcher) written(ctx context.Context, version int64, to io.Writer) (*store.ChangeStatus, error) {
+	fmt.Fprintf(to, "written as version %d of %s\n", version, paths().Change(w.rack))
 	waiting := newProgress()
 	defer waiting.end()
 	for began := w.now(); ; {
 		waiting.say("waiting for a pass to answer the change")
 		status, err := w.readStatus(ctx)
 		if err != nil {
-			return looking(err)
+			return nil, looking(err)
 		}
 		if status != nil && status.Change != nil && status.Change.Version >= version {
 			waiting.end()
 			switch c := status.Change; {
 			case c.Version > version:
-				return undecided(fmt.Sprintf("version %d of the change has come after it; `sawhorse status %s` shows what became of that",
+				return nil, undecided(fmt.Sprintf("version %d of the change has come after it; `sawhorse status %s` shows what became of that",
 					c.Version, w.rack))
 			case c.Outcome == store.ChangeWritten:
-				return looking(w.watch(ctx, func(line string) { fmt.Println(line) }))
+				return c, looking(w.watch(ctx, func(line string) { fmt.Fprintln(to, line) }))
 			case c.Outcome != store.ChangeWriting:
-				return w.unwritten(*c)
+				return c, unwritten(*c, to)
 			}
 		}
 		if w.now().Sub(began) > unanswered {
-			return undecided(fmt.Sprintf("no pass has answered it for %s; `sawhorse watch %s` follows the next one", unanswered, w.rack))
+			return nil, undecided(fmt.Sprintf("no pass has answered it for %s; `sawhorse watch %s` follows the next one", unanswered, w.rack))
 		}
 		if err := w.wait(ctx, time.Second); err != nil {
-			return err
+			return nil, err
 		}
 	}
 }
 
 // unwritten prints why a change was not written.
-func (w *watcher) unwritten(c store.ChangeStatus) error {
+func unwritten(c store.ChangeStatus, to io.Writer) error {
 	for _, p := range c.Problems {
-		fmt.Printf("problem  %s\n", line(p))
+		fmt.Fprintf(to, "problem  %s\n", line(p))
 	}
 	if c.Outcome == store.ChangeRefused {
 		return refused("the change is refused, and nothing was changed")
