@@ -13,7 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/spf13/cobra"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
@@ -39,12 +41,16 @@ func applyCommand() *cobra.Command {
 Prints what differs and what it does to nodes, asks on a terminal, writes the rack's parameter change, and follows the passes until it
 is done. Settings that are refused are not written. --prune does not unset ` + strings.Join(lasting, ", ") + `.
 
+--dry-run writes nothing: it puts the request for a dry pass on the stack's event bus, and prints what that says of the rack as it would
+be, as the cluster is. Without the right to put events there it says so, and judges without the cluster. If the stack has a bus with
+another name than ` + ownership.Bus + `, set SAWHORSE_BUS.
+
 Exit codes: 0 done, or nothing differs; 1 refused, failed, or not confirmed; 2 wrong use; 3 not known.` + aboutCloud,
 		Args: rackAndFile,
 	}
 	var how application
 	c.Flags().BoolVar(&how.prune, "prune", false, "unset the parameters that FILE leaves out")
-	c.Flags().BoolVar(&how.dryRun, "dry-run", false, "only print what would be done")
+	c.Flags().BoolVar(&how.dryRun, "dry-run", false, "only print what would be done, as a dry pass judges it")
 	c.Flags().BoolVar(&how.yes, "yes", false, "do not ask; needed where there is no terminal")
 	format := outputFlag(c, "text", "json")
 	c.Flags().StringVar(&how.note, "note", "", "`TEXT` that the rack's status shows with the change")
@@ -70,6 +76,8 @@ func (w *watcher) apply(ctx context.Context, file string, how application) error
 // carried is the JSON output of apply and rollback.
 type carried struct {
 	proposal
+	// DryRun is the answer of the dry pass; absent if none was asked for, or none has answered.
+	DryRun *events.Pass `json:"dryRun,omitempty"`
 	// Change is what became of the change; absent if none was written, or if no pass has answered it.
 	Change *store.ChangeStatus `json:"change,omitempty"`
 	// Status is the rack's status after the pass that followed; absent if none was waited for.
@@ -95,9 +103,19 @@ func (w *watcher) carry(ctx context.Context, p proposal, how application, object
 }
 
 func (w *watcher) write(ctx context.Context, done *carried, how application, objects map[string]string, to io.Writer) error {
+	if how.dryRun && done.Accepted && len(done.Differs) > 0 {
+		if len(objects) > 0 {
+			warn("judged without the cluster: a pass could not read what is not in S3 yet")
+		} else {
+			done.DryRun = w.rehearse(ctx, &done.proposal)
+		}
+	}
 	p := done.proposal
 	if err := p.show(to, "text"); err != nil {
 		return err
+	}
+	if done.DryRun != nil {
+		showSteps(to, *done.DryRun)
 	}
 	switch {
 	case !p.Accepted:

@@ -26,7 +26,7 @@ func diffCommand() *cobra.Command {
 		Use: "diff RACK FILE|-, diff RACK@SNAPSHOT [RACK@SNAPSHOT]", Short: "Compare a file of settings, or a snapshot, with the rack",
 		Long: aboutFile + `
 Prints what differs from the rack's parameters, what is wrong with it, and what it does to each pool's nodes. Nothing is written. It
-judges without the cluster; ` + "`sawhorse apply --dry-run`" + ` does the same, and asks nothing more.
+judges without the cluster; ` + "`sawhorse apply --dry-run`" + ` asks for a dry pass, which reads the cluster.
 
 RACK@3 is the rack's snapshot 3 (` + "`sawhorse history`" + `). It is compared with another one, or with the rack's parameters.` +
 			aboutExit + aboutCloud,

@@ -34,7 +34,7 @@ Exit codes: 0 done, or nothing differs; 1 refused, failed, or not confirmed; 2 w
 	}
 	var how application
 	include := c.Flags().StringSlice("include", nil, "also go back with `NAME`, one of those that are left out")
-	c.Flags().BoolVar(&how.dryRun, "dry-run", false, "only print what would be done")
+	c.Flags().BoolVar(&how.dryRun, "dry-run", false, "only print what would be done, as a dry pass judges it")
 	c.Flags().BoolVar(&how.yes, "yes", false, "do not ask; needed where there is no terminal")
 	format := outputFlag(c, "text", "json")
 	c.Flags().StringVar(&how.note, "note", "", "`TEXT` that the history shows with the change; it says to which snapshot without one")

@@ -80,8 +80,11 @@ func (v *Validate) dryRun(ctx context.Context, run store.Run, in input, d verdic
 	answer := Answer{Generation: in.generation, Outcome: outcome.PassDryRun, Steps: []plan.Step{}, Versions: in.tree.Versions}
 	run = d.in(run)
 	run.Warnings = slices.Concat(run.Warnings, in.records.FreezeAdvice(run.Freeze))
-	if len(run.Problems) > 0 {
-		return answer, v.Bus.DryRun(ctx, run, d.due, nil)
+	var differences []plan.Difference
+	if len(run.Problems) == 0 {
+		differences = plan.Differences(in.inForce, &d.Plan)
 	}
-	return answer, v.Bus.DryRun(ctx, run, d.due, plan.Differences(in.inForce, &d.Plan))
+	var err error
+	answer.DryRun, err = v.Bus.DryRun(ctx, run, d.due, differences)
+	return answer, err
 }
