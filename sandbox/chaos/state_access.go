@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"path"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -84,10 +85,13 @@ func (w *World) eksCluster(ctx context.Context, all *collection) error {
 	if mode == ekstypes.AuthenticationModeConfigMap {
 		return nil // access entries do not exist in this mode
 	}
-	return accessEntries(ctx, client, all)
+	return w.accessEntries(ctx, client, all)
 }
 
-func accessEntries(ctx context.Context, client *eks.Client, all *collection) error {
+// tagRole is the tag of an access entry with the id of the role for which it was made. Ids differ between sandboxes.
+const tagRole = "sawhorse.dev/role"
+
+func (w *World) accessEntries(ctx context.Context, client *eks.Client, all *collection) error {
 	pages := eks.NewListAccessEntriesPaginator(client, &eks.ListAccessEntriesInput{ClusterName: aws.String(cluster)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -110,6 +114,10 @@ func accessEntries(ctx context.Context, client *eks.Client, all *collection) err
 			var arns []string
 			for _, p := range policies.AssociatedAccessPolicies {
 				arns = append(arns, *p.PolicyArn)
+			}
+			role, err := iam.NewFromConfig(w.aws).GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(path.Base(principal))})
+			if err == nil && entry.AccessEntry.Tags[tagRole] == *role.Role.RoleId {
+				entry.AccessEntry.Tags[tagRole] = "the present one"
 			}
 			if err := all.add([]any{entry.AccessEntry.Type, entry.AccessEntry.KubernetesGroups, entry.AccessEntry.Tags, arns},
 				"access entry %s", principal); err != nil {

@@ -69,6 +69,7 @@ type app struct {
 	name     string
 	replicas int
 	cpu      string
+	limits   string // limits of extended resources, in YAML
 	more     string // further fields of the pod's metadata, in YAML
 	spec     string // further fields of the pod's spec, in YAML
 }
@@ -91,8 +92,8 @@ spec:
   template:
     metadata: {labels: {app: %[1]s}%[4]s}
     spec:
-      containers: [{name: web, image: "public.ecr.aws/nginx/nginx:1.29", resources: {requests: {cpu: %[3]s, memory: 64Mi}}}]%[5]s
-EOF`, a.name, a.replicas, a.cpu, prefixed(", ", a.more), prefixed("\n      ", a.spec))
+      containers: [{name: web, image: "public.ecr.aws/nginx/nginx:1.29", resources: {requests: {cpu: %[3]s, memory: 64Mi}%[6]s}}]%[5]s
+EOF`, a.name, a.replicas, a.cpu, prefixed(", ", a.more), prefixed("\n      ", a.spec), prefixed(", limits: ", a.limits))
 }
 
 func prefixed(prefix, text string) string {

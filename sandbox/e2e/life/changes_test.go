@@ -51,6 +51,9 @@ func TestKept(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.
 // A pod that requests a GPU gets a node of the pool that Karpenter tries first.
 func TestFirstPool(t *testing.T) { pool.Take(t).Run(story.Enabled, story.FirstPool) }
 
+// A pod runs on a GPU, and four share one.
+func TestGPUs(t *testing.T) { pool.Take(t).Run(story.Enabled, story.GPUs) }
+
 // Each typo in the name of the cluster or of a node group is reported for what it is.
 func TestWrongNames(t *testing.T) { pool.Take(t).Run(story.Enabled, story.WrongNames) }
 
