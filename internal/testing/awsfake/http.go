@@ -13,7 +13,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// ServeHTTP serves SSM, Step Functions, EventBridge and the clusters of EKS, for tests that run the command as a process. It denies
+// ServeHTTP serves SSM, Step Functions, EventBridge, writes of S3 and the clusters of EKS, for tests that run the command as a process. It denies
 // everything else.
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.serving.Lock()
@@ -49,6 +49,8 @@ func (c *Cloud) serve(r *http.Request, body []byte) (any, error) {
 		return called(r.Context(), c.Events, action, body, "", "")
 	case r.Method == http.MethodGet && first == "clusters" && !strings.Contains(subject, "/"):
 		return called(r.Context(), c.EKS, "DescribeCluster", []byte("{}"), "Name", subject)
+	case r.Method == http.MethodPut && r.URL.Query().Get("x-id") == "PutObject":
+		return nil, c.S3.put(first+"/"+subject, string(body))
 	case r.Method == http.MethodPost && first == "tags":
 		return called(r.Context(), c.EKS, "TagResource", body, "ResourceArn", subject)
 	}
