@@ -209,7 +209,7 @@ verify: prerequisites
 	go test ./internal/plan/charts -run Golden -update
 	SAWHORSE_CLUSTER_BINARY= go test ./internal/karpenter -run Documentation -update
 	go test -C tools/karpenter . -run DefaultIsTheModules -update
-	go test -C tools/prometheus . -run Resource -update
+	go test -C tools/prometheus . -run 'Resource|Pictures' -update
 	@$(CHANGED) | diff $(CACHE)/verify - || { echo "make verify: these files were not up to date; they are now" >&2; exit 1; }
 
 ## released: at a release, record what the next one must not lose: hashes of the pools, actions of the permissions boundaries

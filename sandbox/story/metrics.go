@@ -49,7 +49,7 @@ var sample = regexp.MustCompile(`^([a-z0-9_]+(?:\{.*\})?) (\S+)$`)
 
 // Metrics holds observability/ against the controller of each version: the names and labels of all its metrics
 // (metrics/VERSION.txt in folder), and what it counts when a node is interrupted and another one cannot be launched. With
-// update it writes those files, and the series of 1.10.0.
+// update it writes those files, and of 1.10.0 the series, and what they were meanwhile.
 func Metrics(s *Script, folder string, update bool, versions ...string) {
 	s.Reconciled(s.Put("karpenter_consolidate_after", "1s"))
 	for _, version := range versions {
@@ -62,10 +62,21 @@ func Metrics(s *Script, folder string, update bool, versions ...string) {
 				s.write(file, s.Output(registered))
 			}
 			s.Check("its metrics, other than in observability/metrics", registered+" | diff "+file+" - || true", "")
-			series := counts(s)
-			if update && version == "1.10.0" {
-				s.write(filepath.Join(folder, "metrics", "series.txt"), strings.Join(inRules(s, series, folder), "\n"))
+			if !update || version != "1.10.0" {
+				counts(s)
+				return
 			}
+			meanwhile := scrape(s)
+			crowd.start(s)
+			s.Reconciled(s.Put("karpenter_node_labels", "team=web"))
+			s.Await("Karpenter finds nodes outdated", func() string { return drifted(s) }, "true", time.Minute)
+			s.Await("they are replaced", func() string { return drifted(s) }, "false", 3*time.Minute)
+			crowd.end(s)
+			s.Until("nodes of NodePools", nodes, "", 3*time.Minute)
+			series := counts(s)
+			s.Unset("karpenter_node_labels")
+			s.write(filepath.Join(folder, "metrics", "recorded.txt"), strings.Join(named(s, meanwhile.end(), folder+"/dashboards/*.json"), "\n"))
+			s.write(filepath.Join(folder, "metrics", "series.txt"), strings.Join(named(s, series, folder+"/karpenter.rules.yaml"), "\n"))
 		})
 	}
 	s.Unset("karpenter_consolidate_after")
@@ -116,14 +127,17 @@ func counts(s *Script) []string {
 	return all
 }
 
-// inRules returns the series whose metrics the rules name.
-func inRules(s *Script, series []string, folder string) []string {
-	rules := s.Output("cat " + filepath.Join(folder, "karpenter.rules.yaml"))
+// named returns the series whose metrics files name.
+func named(s *Script, series []string, files string) []string {
+	text := s.Output("cat " + files)
 	return slices.DeleteFunc(series, func(line string) bool {
 		name, _, _ := strings.Cut(strings.Fields(line)[0], "{")
-		return !strings.Contains(rules, name)
+		return !strings.Contains(text, histogram.ReplaceAllString(name, ""))
 	})
 }
+
+// histogram matches what a histogram adds to its name.
+var histogram = regexp.MustCompile(`_(bucket|sum|count)$`)
 
 func (s *Script) write(file, text string) {
 	if err := os.WriteFile(file, []byte(strings.TrimSpace(text)+"\n"), 0o644); err != nil {
