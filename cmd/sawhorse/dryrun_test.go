@@ -39,7 +39,8 @@ func TestApplyDryRunIsJudgedByADryPass(t *testing.T) {
 	t.Parallel()
 	s := turnedOn(t)
 	done, err := s.rehearsed("karpenter_cpu_limit=200\nkarpenter_node_labels=unset", `{"rack":"prod","dryRun":true,"steps":["nodepools"],
-		"pools":[{"pool":"workload","change":"changed","nodes":3,"replaced":2}],"warnings":[{"parameter":"rack","message":"seen in the cluster"}]}`)
+		"pools":[{"pool":"workload","change":"changed","nodes":3,"replaced":2}],
+		"warnings":[{"parameter":"rack","message":"seen in the cluster"}]}`)
 	if err != nil || !done.Accepted || done.DryRun == nil || !slices.Equal(done.DryRun.Steps, []string{"nodepools"}) ||
 		len(done.Warnings) != 1 || len(done.Pools) != 1 || *done.Pools[0].Nodes != 3 {
 		t.Errorf("%+v, %v", done, err)
@@ -47,7 +48,8 @@ func TestApplyDryRunIsJudgedByADryPass(t *testing.T) {
 	var asked events.ReconcileRequested
 	sent := s.cloud.Events.Sent
 	if len(sent) != 1 || json.Unmarshal([]byte(*sent[0].Detail), &asked) != nil || !asked.DryRun || asked.Rack != "prod" ||
-		asked.Set["karpenter_cpu_limit"] != "200" || !slices.Equal(asked.Unset, []string{"karpenter_node_labels"}) || *sent[0].EventBusName != "sawhorse" {
+		asked.Set["karpenter_cpu_limit"] != "200" || !slices.Equal(asked.Unset, []string{"karpenter_node_labels"}) ||
+		*sent[0].EventBusName != "sawhorse" {
 		t.Errorf("%+v", asked)
 	}
 	if len(s.acts) > 0 || slices.ContainsFunc(s.cloud.Writes(), func(call string) bool { return strings.HasPrefix(call, "SSM.") }) {

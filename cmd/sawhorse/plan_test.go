@@ -77,8 +77,8 @@ func TestPlanIsWhatDiffers(t *testing.T) {
 			pools: []string{"pool workload is changed: its nodes stay"},
 			input: onWith(`"karpenter_cpu_limit":"7"`, wasOn+`,"observed":{"pools":{"build":{"nodes":1}}}`)},
 		{what: "nor does a pool that has nodes while previous is left out", goal: "karpenter", steps: planned(t, on("")),
-			pools: []string{"pool workload is changed: Karpenter may replace some or all of its 12 nodes (NodeClassDrift, NodePoolDrifted), as its " +
-				"disruption budget allows"},
+			pools: []string{"pool workload is changed: Karpenter may replace some or all of its 12 nodes (NodeClassDrift, NodePoolDrifted), as " +
+				"its disruption budget allows"},
 			input: onWith("", `"observed":{"pools":{"workload":{"nodes":12}}}`)},
 		{what: "a cluster whose name is left out is the rack's", goal: "karpenter", steps: []string{"nodepools"},
 			pools: []string{"pool workload is changed: its nodes stay"},
@@ -114,8 +114,8 @@ func TestPlanOfPartialFacts(t *testing.T) {
 	t.Parallel()
 	for input, want := range map[string]string{
 		onWith("", `"observed":{"pools":{"workload":{"nodes":12}}}`): "unknown  previous is left out although the cluster has pools: ",
-		onWith(`"karpenter_cpu_limit":"7"`, wasOn+`,"observed":{"pools":{"build":{"nodes":1}}}`): "unknown  observed.pools leaves pool workload " +
-			"out: how many nodes it has is not known\n",
+		onWith(`"karpenter_cpu_limit":"7"`, wasOn+`,"observed":{"pools":{"build":{"nodes":1}}}`): "unknown  observed.pools leaves pool " +
+			"workload out: how many nodes it has is not known\n",
 		onWith(`"karpenter_cpu_limit":"7"`, wasOn+`,"observed":{"pools":{"workload":{"nodes":1}}}`): "",
 		on(""): "",
 	} {

@@ -201,7 +201,8 @@ func hundredPools(n int64) Snapshot {
 			`"memory_limit_gb":%d,"disk":%d,"labels":"team=%s,cost=c%d","taints":"team=%s:NoSchedule","dedicated":true,"node_expiry":"%dh"}`,
 			pool, 5+i%3, 5+i%2, 100+n+i, 400+7*i, 20+i, pool, 1000+13*i, pool, 100+n%50+i))
 		made.Summary.Pools = append(made.Summary.Pools, plan.Effect{
-			Pool: pool, Change: events.PoolChanged, Replaces: true, Reasons: []string{"NodePoolDrifted"}, Nodes: new(int(i % 30)), Replaced: new(int(i % 30)),
+			Pool: pool, Change: events.PoolChanged, Replaces: true, Reasons: []string{"NodePoolDrifted"},
+			Nodes: new(int(i % 30)), Replaced: new(int(i % 30)),
 		})
 	}
 	made.Params = map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "cluster_name": "prod", "tags": "team=core"}
@@ -238,7 +239,7 @@ func TestTheSizeOfAThousandSnapshots(t *testing.T) {
 		}
 	}
 	text, values, summaries = text/some, values/some, summaries/some
-	t.Logf("JSON of %d bytes: an item of values of %d bytes, one of the summary of %d; a thousand are %.1f MB, and a list of them reads %.1f MB",
+	t.Logf("JSON of %d bytes: an item of values of %d bytes, one of the summary of %d; a thousand are %.1f MB, a list of them reads %.1f MB",
 		text, values, summaries, float64(values+summaries)/1000, float64(summaries)/1000)
 	if text < 20_000 || values > 5000 || summaries > 2000 {
 		t.Error("docs/cost.md says otherwise")

@@ -13,8 +13,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// ServeHTTP serves SSM, Step Functions, EventBridge, writes of S3 and the clusters of EKS, for tests that run the command as a process. It denies
-// everything else.
+// ServeHTTP serves SSM, Step Functions, EventBridge, writes of S3 and the clusters of EKS, for tests that run the command as a process. It
+// denies everything else.
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.serving.Lock()
 	defer c.serving.Unlock()
