@@ -181,6 +181,13 @@ func show(s store.Status) {
 	for _, p := range s.Pools {
 		fmt.Printf("pool     %s  %s\n", p.Pool, about(p))
 	}
+	for _, l := range s.Latest {
+		text := fmt.Sprintf("image    %s is %s since %s", l.Alias, l.Image, l.Since)
+		if l.Older > 0 {
+			text += fmt.Sprintf("; nodes with an older one: %d", l.Older)
+		}
+		fmt.Println(text)
+	}
 	for _, w := range s.Waiting {
 		fmt.Printf("waiting  %s: %s\n", w, w.Reason)
 	}

@@ -111,10 +111,10 @@ func (o *Observer) described(ctx context.Context, ids []string) (map[string]plan
 // aliasName matches what may stand in the name of a public parameter. A name with another character makes SSM refuse the whole call.
 var aliasName = regexp.MustCompile(`^[a-zA-Z0-9_./-]+$`)
 
-// aliasImages looks up the AMIs behind the aliases that are written, for versions of Kubernetes: one call for an alias of each family.
-func (o *Observer) aliasImages(ctx context.Context, config params.Config, versions ...string) (map[string]string, error) {
+// aliasImages looks up the AMIs behind aliases, for versions of Kubernetes: one call for an alias of each family.
+func (o *Observer) aliasImages(ctx context.Context, aliases []string, versions ...string) (map[string]string, error) {
 	var names []string
-	for _, alias := range config.Aliases() {
+	for _, alias := range aliases {
 		for _, kubernetes := range versions {
 			for _, image := range plan.BehindAlias(alias, kubernetes) {
 				if kubernetes != "" && aliasName.MatchString(image.Parameter) {

@@ -5,6 +5,7 @@ package observe
 import (
 	"context"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -27,6 +28,7 @@ type Observer struct {
 	Deployment plan.Deployment
 	// Kubernetes is a version to which the cluster is to be upgraded, for which AMIs are looked up too; empty for none.
 	Kubernetes string
+	Now        func() time.Time
 }
 
 // Records is the part of the store that an observation reads.
@@ -76,9 +78,10 @@ func (o *Observer) Facts(ctx context.Context, config params.Config, records plan
 			return err
 		},
 		func(ctx context.Context) (err error) {
-			facts.AliasImages, err = o.aliasImages(ctx, config, cluster.Version, o.Kubernetes)
+			facts.AliasImages, err = o.aliasImages(ctx, config.Aliases(), cluster.Version, o.Kubernetes)
 			return err
 		},
+		func(ctx context.Context) error { return o.aged(ctx, config, cluster.Version, &facts) },
 		func(ctx context.Context) error { return o.credentials(ctx, config, cluster.Cluster, records, &facts) },
 		func(ctx context.Context) (err error) {
 			facts.NoSpotRole, err = o.noSpotRole(ctx, config)

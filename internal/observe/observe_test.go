@@ -36,7 +36,7 @@ func begin(t *testing.T) *scene {
 		map[string]string{ownership.LabelBuild: "true"})
 	cloud.EKS.Groups["build"].Taints = []ekstypes.Taint{{Key: new("dedicated"), Value: new("build"), Effect: ekstypes.TaintEffectNoSchedule}}
 	return &scene{t, cloud, records, &Observer{
-		EKS: cloud.EKS, EC2: cloud.EC2, IAM: cloud.IAM, SQS: cloud.SQS, SSM: cloud.SSM, Rules: cloud.Events, Records: records,
+		EKS: cloud.EKS, EC2: cloud.EC2, IAM: cloud.IAM, SQS: cloud.SQS, SSM: cloud.SSM, Rules: cloud.Events, Records: records, Now: cloud.Now,
 		Deployment: plan.Deployment{RequireClusterTag: true, NodeRoles: []string{"*"}},
 	}}
 }

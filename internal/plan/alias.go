@@ -2,7 +2,9 @@ package plan
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Variants of AMIs, by the devices of the instance types that they are for.
@@ -21,6 +23,9 @@ type AliasImage struct{ Arch, Variant, Parameter string }
 // instance type without an AMI of its own is not launched, and Karpenter says so nowhere but in its log.
 func BehindAlias(alias, kubernetes string) []AliasImage {
 	family, version, _ := strings.Cut(alias, "@")
+	if _, _, aged := AgedAlias(alias); aged {
+		return nil
+	}
 	al2023 := func(arch, variant string) string {
 		name := "recommended"
 		if version != "latest" {
@@ -46,4 +51,25 @@ func BehindAlias(alias, kubernetes string) []AliasImage {
 		}
 	}
 	return nil
+}
+
+// AgedAlias returns family and age of an alias such as al2023@latest-7d, and whether it is one: the newest release that has been out for
+// so many days. Karpenter knows no such alias; Sawhorse finds the release (Facts.Aged).
+func AgedAlias(alias string) (family string, age time.Duration, is bool) {
+	family, version, _ := strings.Cut(alias, "@")
+	number, is := strings.CutPrefix(strings.TrimSuffix(version, "d"), "latest-")
+	days, err := strconv.Atoi(number)
+	return family, time.Duration(days) * 24 * time.Hour, is && err == nil
+}
+
+// NewerRelease reports whether a release of AMIs is newer than another one: v20260828 than v20260821, v1.44.0 than v1.9.3.
+func NewerRelease(a, b string) bool {
+	one, other := strings.Split(strings.TrimPrefix(a, "v"), "."), strings.Split(strings.TrimPrefix(b, "v"), ".")
+	for i := range min(len(one), len(other)) {
+		x, _ := strconv.Atoi(one[i])
+		if y, _ := strconv.Atoi(other[i]); x != y {
+			return x > y
+		}
+	}
+	return len(one) > len(other)
 }

@@ -43,6 +43,9 @@ type Facts struct {
 	// AliasImages maps the public parameters that Karpenter reads for the written aliases (BehindAlias) to the IDs of images that they
 	// have, "" for a parameter that does not exist. What was not looked up is left out.
 	AliasImages map[string]string `json:"aliasImages,omitempty"`
+	// Aged maps aliases by age, such as al2023@latest-7d, to the alias of the release that they name today, "" if AWS has none. What was
+	// not looked up is left out.
+	Aged map[string]string `json:"aged,omitempty"`
 	// APIs are those APIs of the cluster that templates of Karpenter's chart ask for and that it serves (MonitorAPI), or nil if
 	// they were not looked up.
 	APIs []string `json:"apis,omitzero"`

@@ -96,7 +96,7 @@ type reader struct {
 // owner, because the operator reads with rights of his own.
 func (r *reader) observer() *observe.Observer {
 	return &observe.Observer{EKS: r.EKS, EC2: r.EC2, IAM: r.IAM, SQS: r.SQS, SSM: r.Parameters, Rules: r.Rules, Records: noRecords{},
-		Kubernetes: r.o.Kubernetes}
+		Kubernetes: r.o.Kubernetes, Now: time.Now}
 }
 
 // noRecords is a rack without records: doctor does not read the table.

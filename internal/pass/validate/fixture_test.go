@@ -67,6 +67,7 @@ func begin(t *testing.T, written ...string) *scene {
 		map[string]string{ownership.LabelBuild: "true"})
 	cloud.EKS.Groups["build"].Taints = []ekstypes.Taint{{Key: new("dedicated"), Value: new("build"), Effect: ekstypes.TaintEffectNoSchedule}}
 	observer := &observe.Observer{
+		Now: cloud.Now,
 		EKS: cloud.EKS, EC2: cloud.EC2, IAM: cloud.IAM, SQS: cloud.SQS, SSM: cloud.SSM, Rules: cloud.Events, Records: s.store,
 		Deployment: plan.Deployment{
 			RequireClusterTag: true, ObjectPrefixes: []string{"s3://config/racks/", "s3://own/racks/{rack}/"},

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -36,7 +37,22 @@ func (c Compiled) Aliases(facts plan.Facts, inForce *plan.Plan) (problems, warni
 				params.Quoted(alias), strings.Join(missing, ", "), c.version, d.name, end, family)
 		}
 	}
-	return firsts(refused), firsts(known)
+	refused, known = firsts(refused), firsts(known)
+	for _, family := range slices.Sorted(maps.Keys(c.config.AMIAliases)) {
+		alias := c.config.AMIAliases[family]
+		if _, _, aged := plan.AgedAlias(alias); !aged {
+			continue
+		}
+		switch release, seen := facts.Aged[alias]; {
+		case !seen:
+			known.refuse(origin{parameter: params.ParamAlias}, "names a release by its age, %s: a pass finds it, and %s@latest stands for it here",
+				alias, family)
+		case release == "":
+			refused.refuse(origin{parameter: params.ParamAlias}, "is %s, and AWS has no release of %s for Kubernetes %s with all images; "+
+				"write %s@latest, or a release", params.Quoted(alias), family, c.version, family)
+		}
+	}
+	return refused, known
 }
 
 // firsts returns the first problem of each place: one alias is for many pools.

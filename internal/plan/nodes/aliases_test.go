@@ -75,6 +75,40 @@ func TestAliasesWithoutAnAMI(t *testing.T) {
 	}
 }
 
+// An alias by age is the release that was found. Where there is none it is refused, and where nobody has looked the newest stands for it.
+func TestAgedAliases(t *testing.T) {
+	const aged = "al2023@latest-7d"
+	config := params.Parse(params.Input{Rack: "demo", Params: map[string]string{
+		"karpenter_auth_mode": "true", "karpenter_enabled": "true", params.ParamAlias: aged, "karpenter_node_os": "al2023",
+	}}).Config
+	for _, c := range []struct {
+		found             map[string]string
+		is                string
+		problems, warning string
+	}{
+		{map[string]string{aged: "al2023@v20260821"}, "al2023@v20260821", "", ""},
+		{map[string]string{aged: ""}, "al2023@latest", "AWS has no release of al2023 for Kubernetes 1.35", ""},
+		{nil, "al2023@latest", "", "names a release by its age, al2023@latest-7d"},
+	} {
+		facts := plan.Facts{Cluster: &plan.ClusterFacts{Version: "1.35"}, Aged: c.found}
+		compiled := Compile(config, facts)
+		problems, warnings := compiled.Aliases(facts, nil)
+		for got, want := range map[*[]params.Problem]string{&problems: c.problems, &warnings: c.warning} {
+			if (want == "") != (len(*got) == 0) || want != "" && !strings.Contains((*got)[0].Message, want) {
+				t.Errorf("%v: %v, want %q", c.found, *got, want)
+			}
+		}
+		for _, object := range compiled.Objects() {
+			if object["kind"] == "EC2NodeClass" {
+				term := object["spec"].(map[string]any)["amiSelectorTerms"].([]any)[0].(map[string]any)
+				if term["alias"] != c.is {
+					t.Errorf("%v: %v, want %s", c.found, term, c.is)
+				}
+			}
+		}
+	}
+}
+
 // What is in force is a warning after an upgrade of the cluster, but not for nodes that the pool did not have before.
 func TestAliasesInForce(t *testing.T) {
 	const alias = "al2023@v20260828"

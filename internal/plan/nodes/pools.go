@@ -57,7 +57,19 @@ func pools(config params.Config, facts plan.Facts) []pool {
 	}
 	for i := range all {
 		all[i].defaults = layer{params.ParamDefaults, "", config.Defaults}
-		all[i].aliases = config.AMIAliases
+		all[i].aliases = aliases(config, facts)
+	}
+	return all
+}
+
+// aliases returns the aliases for all pools by family. One by age stands for the release that was found, and for the newest one where none
+// was looked up.
+func aliases(config params.Config, facts plan.Facts) map[string]string {
+	all := maps.Clone(config.AMIAliases)
+	for family, alias := range all {
+		if _, _, aged := plan.AgedAlias(alias); aged {
+			all[family] = cmp.Or(facts.Aged[alias], family+"@latest")
+		}
 	}
 	return all
 }

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
@@ -163,7 +165,8 @@ func (e *EC2) DescribeInstanceTypes(_ context.Context, in *ec2.DescribeInstanceT
 	return out, nil
 }
 
-// DescribeImages returns one image per page. It supports the filter image-id.
+// DescribeImages returns one image per page. It supports the filters image-id and name, which may have wildcards; of a name, it is
+// asked for the images of an owner.
 func (e *EC2) DescribeImages(_ context.Context, in *ec2.DescribeImagesInput,
 	_ ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error) {
 	if err := e.call("EC2.DescribeImages", strings.Join(in.Filters[0].Values, ",")); err != nil {
@@ -171,7 +174,14 @@ func (e *EC2) DescribeImages(_ context.Context, in *ec2.DescribeImagesInput,
 	}
 	var found []types.Image
 	for _, image := range e.Images {
-		if *in.Filters[0].Name == "image-id" && slices.Contains(in.Filters[0].Values, *image.ImageId) {
+		named, _ := path.Match(in.Filters[0].Values[0], aws.ToString(image.Name))
+		switch owner := aws.ToString(image.ImageOwnerAlias); *in.Filters[0].Name {
+		case "image-id":
+			named = slices.Contains(in.Filters[0].Values, *image.ImageId)
+		case "name":
+			named = named && slices.Contains(in.Owners, owner)
+		}
+		if named {
 			found = append(found, image)
 		}
 	}

@@ -25,7 +25,7 @@ func New(env handler.Env, auditor validate.Auditor, bus report.Bus) *validate.Va
 	clusters, parameters := eks.NewFromConfig(env.AWS), ssm.NewFromConfig(env.AWS)
 	observer := &observe.Observer{
 		EKS: clusters, EC2: ec2.NewFromConfig(env.AWS), IAM: iam.NewFromConfig(env.AWS), SQS: sqs.NewFromConfig(env.AWS),
-		SSM:   parameters,
+		SSM: parameters, Now: env.Now,
 		Rules: eventbridge.NewFromConfig(env.AWS), Records: env.Store,
 		Deployment: plan.Deployment{
 			RequireClusterTag: os.Getenv("SAWHORSE_REQUIRE_CLUSTER_TAG") != "false", NodeRoles: env.List("SAWHORSE_NODE_ROLES"),

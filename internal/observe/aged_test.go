@@ -1,0 +1,78 @@
+package observe
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// publishes gives AWS a release of AL2023 for Kubernetes 1.35, that came out some days ago, without images of some kinds.
+func (s *scene) publishes(release string, days int, without ...string) {
+	s.Helper()
+	for _, image := range plan.BehindAlias("al2023@"+release, "1.35") {
+		kind := strings.NewReplacer("amd64", "x86_64").Replace(image.Arch) + "-" + image.Variant
+		id := fmt.Sprintf("ami-%s-%s", kind, release)
+		if strings.Contains(strings.Join(without, " "), kind) {
+			continue
+		}
+		s.cloud.SSM.Values[image.Parameter] = id
+		s.cloud.EC2.Images = append(s.cloud.EC2.Images, types.Image{
+			ImageId: new(id), Name: new("amazon-eks-node-al2023-" + kind + "-1.35-" + release), ImageOwnerAlias: new("amazon"),
+			CreationDate: new(s.cloud.Now().Add(-time.Duration(days) * 24 * time.Hour).Format(time.RFC3339)),
+		})
+	}
+}
+
+// recommends makes a release the one that @latest names.
+func (s *scene) recommends(release string) {
+	named := plan.BehindAlias("al2023@"+release, "1.35")
+	for i, image := range plan.BehindAlias("al2023@latest", "1.35") {
+		s.cloud.SSM.Values[image.Parameter] = s.cloud.SSM.Values[named[i].Parameter]
+	}
+}
+
+func TestAged(t *testing.T) {
+	for _, c := range []struct {
+		what, alias string
+		given       func(s *scene)
+		inForce     string
+		want        string
+	}{
+		{"out for a week", "al2023@latest-7d", func(*scene) {}, "", "al2023@v20260821"},
+		{"out for a day", "al2023@latest-1d", func(*scene) {}, "", "al2023@v20260828"},
+		{"not newer than what @latest names", "al2023@latest-1d", func(s *scene) { s.recommends("v20260814") }, "", "al2023@v20260814"},
+		{"it never goes back", "al2023@latest-7d", func(*scene) {}, "al2023@v20260828", "al2023@v20260828"},
+		{"it goes on", "al2023@latest-7d", func(*scene) {}, "al2023@v20260814", "al2023@v20260821"},
+		{"what was withdrawn does not stay", "al2023@latest-7d", func(*scene) {}, "al2023@v20260901", "al2023@v20260821"},
+		{"all images are there", "al2023@latest-5d", func(s *scene) { s.publishes("v20260825", 6, "arm64-nvidia") }, "", "al2023@v20260821"},
+		{"none is so old", "al2023@latest-90d", func(*scene) {}, "", "al2023@v20260814"},
+		{"of another owner", "al2023@latest-7d", func(s *scene) {
+			for i := range s.cloud.EC2.Images {
+				s.cloud.EC2.Images[i].ImageOwnerAlias = nil
+			}
+		}, "", ""},
+		{"none at all", "bottlerocket@latest-7d", func(*scene) {}, "", ""},
+	} {
+		s := begin(t)
+		s.publishes("v20260814", 16)
+		s.publishes("v20260821", 9)
+		s.publishes("v20260828", 2)
+		s.recommends("v20260828")
+		c.given(s)
+		config := enabled
+		config.AMIAliases = map[string]string{"x": c.alias}
+		if c.inForce != "" {
+			class := plan.Object{"kind": "EC2NodeClass", "spec": map[string]any{"amiSelectorTerms": []any{map[string]any{"alias": c.inForce}}}}
+			p := &plan.Plan{Format: plan.Format, Rack: "demo", NodePools: plan.NodePools{Objects: []plan.Object{class}}}
+			s.must(s.store.SavePlan(t.Context(), p))
+		}
+		if got, found := s.observed(config, plan.Records{}).Aged[c.alias]; got != c.want || !found {
+			t.Errorf("%s: %q, want %q", c.what, got, c.want)
+		}
+	}
+}
