@@ -32,7 +32,9 @@ func status(ctx context.Context, name string, wait, json bool) error {
 	if err != nil {
 		return err
 	}
-	w.json = json
+	if json {
+		w.show = func(s standing) error { return printJSON(s) }
+	}
 	switch located := w.locate(ctx); {
 	case located != nil && wait:
 		return located
@@ -68,8 +70,8 @@ type running struct {
 }
 
 func (w *watcher) print(s standing) error {
-	if w.json {
-		return printJSON(s)
+	if w.show != nil {
+		return w.show(s)
 	}
 	if s.Running != nil {
 		fmt.Println(s.Running)
