@@ -76,8 +76,8 @@ func (s *sawhorse) operatorPermissions(racks []string) []awsiam.PolicyStatement 
 	}
 }
 
-// viewerPermissions returns the statements for running `sawhorse status` and `sawhorse watch`, and for seeing the logs
-// and metrics.
+// viewerPermissions returns the statements for running `sawhorse status` and `sawhorse watch`, for what `sawhorse cost` reads of AWS, and
+// for seeing the logs and metrics.
 func (s *sawhorse) viewerPermissions() []awsiam.PolicyStatement {
 	execution := arn("states", "execution:"+s.machineName()+":*")
 	dashboard := arnOf("cloudwatch", "", *awscdk.Aws_ACCOUNT_ID(), "dashboard/"+s.StackName)
@@ -91,6 +91,8 @@ func (s *sawhorse) viewerPermissions() []awsiam.PolicyStatement {
 			[]string{arn("logs", "log-group:/aws/lambda/"+s.functionName("*"))}),
 		allow([]string{"cloudwatch:GetDashboard"}, []string{dashboard}),
 		allow([]string{"cloudwatch:GetMetricData", "cloudwatch:DescribeAlarms"}, anything),
+		allow([]string{"ec2:DescribeSpotPriceHistory", "pricing:GetProducts"}, anything),
+		allow([]string{"eks:DescribeCluster"}, []string{arn("eks", "cluster/*")}),
 	}
 }
 

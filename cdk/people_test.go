@@ -81,6 +81,11 @@ func TestViewersChangeNothing(t *testing.T) {
 	if name != `{"Fn::Join":["",["SawhorseViewer-",{"Ref":"AWS::Region"}]]}` {
 		t.Errorf("named %s", name)
 	}
+	for _, action := range []string{"eks:DescribeCluster", "ec2:DescribeSpotPriceHistory", "pricing:GetProducts"} { // sawhorse cost
+		if !strings.Contains(statements, `"`+action+`"`) {
+			t.Errorf("viewers may not %s", action)
+		}
+	}
 	if strings.Contains(statements, `"Effect":"Deny"`) {
 		t.Errorf("%s", statements)
 	}

@@ -35,6 +35,8 @@ var unscoped = map[string]string{
 	"states:ListStateMachines":                 "Step Functions knows no resources for listing them",
 	"cloudwatch:GetMetricData":                 "CloudWatch knows no resources for figures",
 	"cloudwatch:DescribeAlarms":                "CloudWatch's console and CLI ask for all alarms at once",
+	"ec2:DescribeSpotPriceHistory":             "EC2 knows no resources for describing",
+	"pricing:GetProducts":                      "the price list is the same for everybody",
 	"ec2:CreateNetworkInterface":               "Lambda in a VPC; AWSLambdaVPCAccessExecutionRole has the same",
 	"ec2:DescribeNetworkInterfaces":            "Lambda in a VPC; AWSLambdaVPCAccessExecutionRole has the same",
 	"ec2:DeleteNetworkInterface":               "Lambda in a VPC; AWSLambdaVPCAccessExecutionRole has the same",

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -49,6 +50,9 @@ type ValidateAnswer struct {
 	// Versions maps the parameters that were read to their versions in Parameter Store. The state machine does not use
 	// them: `sawhorse watch` reads them in the execution's history, because some iterations leave no record.
 	Versions map[string]int64 `json:"versions"`
+	// DryRun is the detail of the event that answers a dry run. It is there for readers of the history too: `sawhorse apply --dry-run`
+	// receives no events.
+	DryRun *events.Pass `json:"dryRun,omitempty"`
 }
 
 // StepInput is the input of the state RunStep. It is there for readers of the history.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -12,7 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/spf13/cobra"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
@@ -27,8 +30,8 @@ const (
 
 // application is how apply is to go about it.
 type application struct {
-	prune, dryRun, yes bool
-	note               string
+	prune, dryRun, yes, json bool
+	note                     string
 }
 
 func applyCommand() *cobra.Command {
@@ -38,15 +41,21 @@ func applyCommand() *cobra.Command {
 Prints what differs and what it does to nodes, asks on a terminal, writes the rack's parameter change, and follows the passes until it
 is done. Settings that are refused are not written. --prune does not unset ` + strings.Join(lasting, ", ") + `.
 
+--dry-run writes nothing: it puts the request for a dry pass on the stack's event bus, and prints what that says of the rack as it would
+be, as the cluster is. Without the right to put events there it says so, and judges without the cluster. If the stack has a bus with
+another name than ` + ownership.Bus + `, set SAWHORSE_BUS.
+
 Exit codes: 0 done, or nothing differs; 1 refused, failed, or not confirmed; 2 wrong use; 3 not known.` + aboutCloud,
 		Args: rackAndFile,
 	}
 	var how application
 	c.Flags().BoolVar(&how.prune, "prune", false, "unset the parameters that FILE leaves out")
-	c.Flags().BoolVar(&how.dryRun, "dry-run", false, "only print what would be done")
+	c.Flags().BoolVar(&how.dryRun, "dry-run", false, "only print what would be done, as a dry pass judges it")
 	c.Flags().BoolVar(&how.yes, "yes", false, "do not ask; needed where there is no terminal")
+	format := outputFlag(c, "text", "json")
 	c.Flags().StringVar(&how.note, "note", "", "`TEXT` that the rack's status shows with the change")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		how.json = *format == "json"
 		w, err := newWatcher(c.Context(), args[0])
 		if err != nil {
 			return looking(err)
@@ -64,10 +73,49 @@ func (w *watcher) apply(ctx context.Context, file string, how application) error
 	return w.carry(ctx, p, how, nil)
 }
 
-// carry shows a proposal, asks, writes it as one change, after the texts that it names in S3, and follows it.
+// carried is the JSON output of apply and rollback.
+type carried struct {
+	proposal
+	// DryRun is the answer of the dry pass; absent if none was asked for, or none has answered.
+	DryRun *events.Pass `json:"dryRun,omitempty"`
+	// Change is what became of the change; absent if none was written, or if no pass has answered it.
+	Change *store.ChangeStatus `json:"change,omitempty"`
+	// Status is the rack's status after the pass that followed; absent if none was waited for.
+	Status *store.Status `json:"status,omitempty"`
+}
+
+// carry shows a proposal, asks, writes it as one change, after the texts that it names in S3, and follows it. With JSON as format, stdout
+// has one object at the end, and what it prints before goes to stderr.
 func (w *watcher) carry(ctx context.Context, p proposal, how application, objects map[string]string) error {
-	if err := p.show(os.Stdout, "text"); err != nil {
+	if !how.json {
+		return w.write(ctx, &carried{proposal: p}, how, objects, os.Stdout)
+	}
+	done := carried{proposal: p}
+	w.show = func(s standing) error {
+		done.Status = s.Status
+		return nil
+	}
+	end := w.write(ctx, &done, how, objects, os.Stderr)
+	if err := printJSON(done); err != nil {
 		return err
+	}
+	return end
+}
+
+func (w *watcher) write(ctx context.Context, done *carried, how application, objects map[string]string, to io.Writer) error {
+	if how.dryRun && done.Accepted && len(done.Differs) > 0 {
+		if len(objects) > 0 {
+			warn("judged without the cluster: a pass could not read what is not in S3 yet")
+		} else {
+			done.DryRun = w.rehearse(ctx, &done.proposal)
+		}
+	}
+	p := done.proposal
+	if err := p.show(to, "text"); err != nil {
+		return err
+	}
+	if done.DryRun != nil {
+		showSteps(to, *done.DryRun)
 	}
 	switch {
 	case !p.Accepted:
@@ -89,7 +137,8 @@ func (w *watcher) carry(ctx context.Context, p proposal, how application, object
 	if err != nil {
 		return err
 	}
-	return w.written(ctx, version)
+	done.Change, err = w.written(ctx, version, to)
+	return err
 }
 
 // confirm asks on the terminal.
@@ -151,42 +200,42 @@ func (w *watcher) put(ctx context.Context, value string) (int64, error) {
 	return out.Version, nil
 }
 
-// written waits until a version of the change is answered, and then for the passes that follow it.
-func (w *watcher) written(ctx context.Context, version int64) error {
-	fmt.Printf("written as version %d of %s\n", version, paths().Change(w.rack))
+// written waits until a version of the change is answered, and then for the passes that follow it. It returns the answer.
+func (w *watcher) written(ctx context.Context, version int64, to io.Writer) (*store.ChangeStatus, error) {
+	fmt.Fprintf(to, "written as version %d of %s\n", version, paths().Change(w.rack))
 	waiting := newProgress()
 	defer waiting.end()
 	for began := w.now(); ; {
 		waiting.say("waiting for a pass to answer the change")
 		status, err := w.readStatus(ctx)
 		if err != nil {
-			return looking(err)
+			return nil, looking(err)
 		}
 		if status != nil && status.Change != nil && status.Change.Version >= version {
 			waiting.end()
 			switch c := status.Change; {
 			case c.Version > version:
-				return undecided(fmt.Sprintf("version %d of the change has come after it; `sawhorse status %s` shows what became of that",
+				return nil, undecided(fmt.Sprintf("version %d of the change has come after it; `sawhorse status %s` shows what became of that",
 					c.Version, w.rack))
 			case c.Outcome == store.ChangeWritten:
-				return looking(w.watch(ctx, func(line string) { fmt.Println(line) }))
+				return c, looking(w.watch(ctx, func(line string) { fmt.Fprintln(to, line) }))
 			case c.Outcome != store.ChangeWriting:
-				return w.unwritten(*c)
+				return c, unwritten(*c, to)
 			}
 		}
 		if w.now().Sub(began) > unanswered {
-			return undecided(fmt.Sprintf("no pass has answered it for %s; `sawhorse watch %s` follows the next one", unanswered, w.rack))
+			return nil, undecided(fmt.Sprintf("no pass has answered it for %s; `sawhorse watch %s` follows the next one", unanswered, w.rack))
 		}
 		if err := w.wait(ctx, time.Second); err != nil {
-			return err
+			return nil, err
 		}
 	}
 }
 
 // unwritten prints why a change was not written.
-func (w *watcher) unwritten(c store.ChangeStatus) error {
+func unwritten(c store.ChangeStatus, to io.Writer) error {
 	for _, p := range c.Problems {
-		fmt.Printf("problem  %s\n", line(p))
+		fmt.Fprintf(to, "problem  %s\n", line(p))
 	}
 	if c.Outcome == store.ChangeRefused {
 		return refused("the change is refused, and nothing was changed")

@@ -26,7 +26,7 @@ func diffCommand() *cobra.Command {
 		Use: "diff RACK FILE|-, diff RACK@SNAPSHOT [RACK@SNAPSHOT]", Short: "Compare a file of settings, or a snapshot, with the rack",
 		Long: aboutFile + `
 Prints what differs from the rack's parameters, what is wrong with it, and what it does to each pool's nodes. Nothing is written. It
-judges without the cluster; ` + "`sawhorse apply --dry-run`" + ` does the same, and asks nothing more.
+judges without the cluster; ` + "`sawhorse apply --dry-run`" + ` asks for a dry pass, which reads the cluster.
 
 RACK@3 is the rack's snapshot 3 (` + "`sawhorse history`" + `). It is compared with another one, or with the rack's parameters.` +
 			aboutExit + aboutCloud,
@@ -111,8 +111,8 @@ type proposal struct {
 	answer
 	// Pools are the effects on the pools' nodes.
 	Pools []plan.Effect `json:"pools"`
-	// kept has sentences about parameters that stay as they are although the file, or the snapshot, has them otherwise.
-	kept []string
+	// Kept has sentences about parameters that stay as they are although the file, or the snapshot, has them otherwise.
+	Kept []string `json:"kept,omitempty"`
 	// tree and status are what the rack had when the proposal was made.
 	tree   store.Tree
 	status *store.Status
@@ -206,7 +206,7 @@ func (p *proposal) prune(now, wanted settings) {
 		switch _, named := wanted[name]; {
 		case named || normal(now[name]) == params.Unset:
 		case slices.Contains(lasting, name):
-			p.kept = append(p.kept, name+": --prune does not unset it; name it in the file to change it")
+			p.Kept = append(p.Kept, name+": --prune does not unset it; name it in the file to change it")
 		default:
 			wanted[name] = params.Unset
 		}
@@ -244,7 +244,7 @@ func (p proposal) show(to io.Writer, format string) error {
 			return err
 		}
 	}
-	for _, kept := range p.kept {
+	for _, kept := range p.Kept {
 		fmt.Fprintf(to, "kept     %s\n", kept)
 	}
 	tell(to, p.answer)

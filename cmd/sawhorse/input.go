@@ -62,6 +62,9 @@ func readInput(text []byte) (input, error) {
 	if in.Observed, err = observed(fields["observed"]); err != nil {
 		return in, fmt.Errorf("the input's observed%w", explained(err))
 	}
+	if c := in.Observed.Cluster; c != nil && c.Name == "" { // it is known without the fact
+		c.Name = params.Parse(params.Input{Rack: in.Rack, Params: in.Params}).Config.ClusterName
+	}
 	return in, nil
 }
 

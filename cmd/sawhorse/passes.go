@@ -26,6 +26,8 @@ type passes struct {
 	machine string
 	rack    string
 	known   map[string]*pass // by execution; nil for one of another rack
+	// foreign are executions that the event, whose execution is looked for, has not started.
+	foreign map[string]bool
 }
 
 // pass is an execution for the rack, as far as its history has been read.
@@ -53,7 +55,7 @@ type pass struct {
 
 // newPasses finds the stack's state machine by its name.
 func newPasses(ctx context.Context, config aws.Config, rack string) (*passes, error) {
-	p := &passes{states: sfn.NewFromConfig(config), rack: rack, known: map[string]*pass{}}
+	p := &passes{states: sfn.NewFromConfig(config), rack: rack, known: map[string]*pass{}, foreign: map[string]bool{}}
 	wanted := ownership.StateMachine(stack())
 	pages := sfn.NewListStateMachinesPaginator(p.states, &sfn.ListStateMachinesInput{})
 	for pages.HasMorePages() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/plan/charts"
@@ -24,6 +25,8 @@ type outlook struct {
 	Sections []sectionOfStep `json:"sections"`
 	// Pools are the effects on the pools' nodes. Pools that do not change are left out.
 	Pools []plan.Effect `json:"pools"`
+	// Unknown says what the plan does not know because the input leaves it out.
+	Unknown []string `json:"unknown,omitempty"`
 }
 
 // sectionOfStep is what one step applies.
@@ -84,6 +87,7 @@ func (in input) outlook() (seen outlook, paused bool) {
 		return seen, false
 	}
 	seen.Steps, seen.Pools = append(seen.Steps, result.Plan.Due(last.records.Applied)...), append(seen.Pools, result.Plan.Effects...)
+	seen.Unknown = in.unknown(seen.Pools)
 	differs := map[string][]string{}
 	if in.Previous != nil {
 		for _, d := range plan.Differences(&last.plan, &result.Plan) {
@@ -94,6 +98,20 @@ func (in input) outlook() (seen outlook, paused bool) {
 		seen.Sections = append(seen.Sections, sectionOfStep{s, differs[s.Step]})
 	}
 	return seen, result.Config.Paused
+}
+
+// unknown says what the input leaves out although it tells of a cluster that runs.
+func (in input) unknown(pools []plan.Effect) (all []string) {
+	if in.Previous == nil && len(in.Observed.Pools)+len(in.Observed.NodeClaims) > 0 {
+		all = append(all, "previous is left out although the cluster has pools: what is in force is not known, so every step is listed, and "+
+			"whether it changes anything is not known either")
+	}
+	for _, e := range pools {
+		if in.Observed.Pools != nil && e.Nodes == nil && e.Change != events.PoolCreated {
+			all = append(all, "observed.pools leaves pool "+e.Pool+" out: how many nodes it has is not known")
+		}
+	}
+	return all
 }
 
 func (o outlook) print(paused bool) {
@@ -120,6 +138,9 @@ func (o outlook) print(paused bool) {
 	}
 	for _, effect := range o.Pools {
 		fmt.Println(effect)
+	}
+	for _, text := range o.Unknown {
+		fmt.Println("unknown  " + text)
 	}
 }
 

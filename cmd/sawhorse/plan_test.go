@@ -73,6 +73,16 @@ func TestPlanIsWhatDiffers(t *testing.T) {
 			input: onWith(`"additional_karpenter_nodepools_config":"[{\"name\":\"a\"},{\"name\":\"c\"}]"`,
 				`"previous":{"karpenter_auth_mode":"true","karpenter_enabled":"true",`+
 					`"additional_karpenter_nodepools_config":"[{\"name\":\"a\"},{\"name\":\"b\"}]"}`)},
+		{what: "facts that leave a pool out do not say that it is created", goal: "karpenter", steps: []string{"nodepools"},
+			pools: []string{"pool workload is changed: its nodes stay"},
+			input: onWith(`"karpenter_cpu_limit":"7"`, wasOn+`,"observed":{"pools":{"build":{"nodes":1}}}`)},
+		{what: "nor does a pool that has nodes while previous is left out", goal: "karpenter", steps: planned(t, on("")),
+			pools: []string{"pool workload is changed: Karpenter may replace some or all of its 12 nodes (NodeClassDrift, NodePoolDrifted), as " +
+				"its disruption budget allows"},
+			input: onWith("", `"observed":{"pools":{"workload":{"nodes":12}}}`)},
+		{what: "a cluster whose name is left out is the rack's", goal: "karpenter", steps: []string{"nodepools"},
+			pools: []string{"pool workload is changed: its nodes stay"},
+			input: onWith(`"karpenter_cpu_limit":"7"`, wasOn+`,"observed":{"cluster":{"version":"1.33","authMode":"API"}}`)},
 		{what: "the controller alone", input: onWith(`"high_availability":"false"`, wasOn), goal: "karpenter",
 			steps: []string{"controller/release"}},
 		{what: "it stays on where nothing says false", input: `{"rack":"demo","params":{"paused":"false"},` + wasOn + `}`, goal: "karpenter"},
@@ -96,6 +106,23 @@ func TestPlanIsWhatDiffers(t *testing.T) {
 				t.Errorf("pools %q\nwant  %q", pools, c.pools)
 			}
 		})
+	}
+}
+
+// The plan says what it cannot know because the input leaves it out.
+func TestPlanOfPartialFacts(t *testing.T) {
+	t.Parallel()
+	for input, want := range map[string]string{
+		onWith("", `"observed":{"pools":{"workload":{"nodes":12}}}`): "unknown  previous is left out although the cluster has pools: ",
+		onWith(`"karpenter_cpu_limit":"7"`, wasOn+`,"observed":{"pools":{"build":{"nodes":1}}}`): "unknown  observed.pools leaves pool " +
+			"workload out: how many nodes it has is not known\n",
+		onWith(`"karpenter_cpu_limit":"7"`, wasOn+`,"observed":{"pools":{"workload":{"nodes":1}}}`): "",
+		on(""): "",
+	} {
+		got := sawhorse(t, input, "plan", "-").ends(t, 0).stdout
+		if want == "" && strings.Contains(got, "unknown") || !strings.Contains(got, want) {
+			t.Errorf("%s: lacks %q:\n%s", input, want, got)
+		}
 	}
 }
 

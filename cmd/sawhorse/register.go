@@ -47,9 +47,10 @@ Exit codes: 0 registered, 1 failed or refused, 2 wrong use.` + aboutCloud,
 	all := c.Flags().Bool("all", false, "every parameter; SSM holds 10,000 in an account and region, and a rack then has some 50")
 	cluster := c.Flags().String("cluster", "", "`NAME` of the EKS cluster if it is not the rack's; it is written to cluster_name")
 	rate := c.Flags().Float64("rate", 2.5, "writes per second; SSM takes 3 from an account unless its higher throughput is on")
+	format := outputFlag(c, "text", "json")
 	c.Args = func(_ *cobra.Command, args []string) error { return registrable(args, *all, *rate) }
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return runRegister(c.Context(), args[0], register.Wanted{Names: args[1:], All: *all, Cluster: *cluster}, *rate)
+		return runRegister(c.Context(), args[0], register.Wanted{Names: args[1:], All: *all, Cluster: *cluster}, *rate, *format)
 	}
 	return c
 }
@@ -87,18 +88,42 @@ func completeParameters(_ *cobra.Command, args []string, _ string) ([]cobra.Comp
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-func runRegister(ctx context.Context, rack string, wanted register.Wanted, rate float64) error {
+// registered is the JSON output of register.
+type registered struct {
+	Rack string `json:"rack"`
+	// Done says what was done with each parameter, and with the cluster, in this order.
+	Done []act `json:"done"`
+	// Left describes work that others must do.
+	Left string `json:"left,omitempty"`
+}
+
+type act struct {
+	Subject string `json:"subject"`
+	Action  string `json:"action"`
+}
+
+func runRegister(ctx context.Context, rack string, wanted register.Wanted, rate float64, format string) error {
 	aws, err := account(ctx, config.WithRetryMaxAttempts(patientAttempts))
 	if err != nil {
 		return err
 	}
 	r := register.Register{
 		SSM: ssm.NewFromConfig(aws), EKS: eks.NewFromConfig(aws), Paths: paths(), Interval: time.Duration(float64(time.Second) / rate),
-		Report: func(name, action string) { fmt.Printf("%-40s %s\n", name, action) },
 	}
-	left, err := r.Run(ctx, rack, wanted)
-	if left != "" {
-		fmt.Fprintln(os.Stderr, "sawhorse:", left)
+	made := registered{Rack: rack, Done: []act{}}
+	r.Report = func(name, action string) {
+		if made.Done = append(made.Done, act{name, action}); format == "text" {
+			fmt.Printf("%-40s %s\n", name, action)
+		}
 	}
-	return err
+	var end error
+	if made.Left, end = r.Run(ctx, rack, wanted); made.Left != "" {
+		fmt.Fprintln(os.Stderr, "sawhorse:", made.Left)
+	}
+	if format == "json" {
+		if err := printJSON(made); err != nil {
+			return err
+		}
+	}
+	return end
 }

@@ -34,8 +34,9 @@ Exit codes: 0 done, or nothing differs; 1 refused, failed, or not confirmed; 2 w
 	}
 	var how application
 	include := c.Flags().StringSlice("include", nil, "also go back with `NAME`, one of those that are left out")
-	c.Flags().BoolVar(&how.dryRun, "dry-run", false, "only print what would be done")
+	c.Flags().BoolVar(&how.dryRun, "dry-run", false, "only print what would be done, as a dry pass judges it")
 	c.Flags().BoolVar(&how.yes, "yes", false, "do not ask; needed where there is no terminal")
+	format := outputFlag(c, "text", "json")
 	c.Flags().StringVar(&how.note, "note", "", "`TEXT` that the history shows with the change; it says to which snapshot without one")
 	if err := c.RegisterFlagCompletionFunc("include", cobra.FixedCompletions(lasting, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // only if the flag does not exist
@@ -47,6 +48,7 @@ Exit codes: 0 done, or nothing differs; 1 refused, failed, or not confirmed; 2 w
 				return misused("--include is %s; allowed are %s", params.Quoted(name), strings.Join(lasting, ", "))
 			}
 		}
+		how.json = *format == "json"
 		w, err := newWatcher(c.Context(), args[0])
 		if err != nil {
 			return looking(err)
@@ -120,7 +122,7 @@ func (w *watcher) back(ctx context.Context, number int64, include []string) (pro
 			continue
 		}
 		if is, was := normal(tree.Values[name]), normal(wanted[name]); is != was && !given(name, is, was, *now) {
-			p.kept = append(p.kept,
+			p.Kept = append(p.Kept,
 				fmt.Sprintf("%s: it stays %s, and snapshot %d has %s; --include %s goes back with it", name, is, number, was, name))
 		}
 		delete(wanted, name)

@@ -132,11 +132,11 @@ func TestRollback(t *testing.T) {
 			t.Errorf("lacks %q:\n%s", part, out.String())
 		}
 	}
-	if p, _, err = s.watcher().back(t.Context(), 1, []string{"karpenter_version"}); err != nil || len(p.kept) > 0 ||
+	if p, _, err = s.watcher().back(t.Context(), 1, []string{"karpenter_version"}); err != nil || len(p.Kept) > 0 ||
 		!slices.Contains(p.Differs, difference{"karpenter_version", "1.12.1", "1.10.0"}) {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if p, _, err := s.watcher().back(t.Context(), 2, nil); err != nil || len(p.Differs)+len(p.kept) > 0 {
+	if p, _, err := s.watcher().back(t.Context(), 2, nil); err != nil || len(p.Differs)+len(p.Kept) > 0 {
 		t.Errorf("to the last one: %+v, %v", p, err)
 	}
 	t.Log("what was written since the last snapshot cannot be expected")

@@ -32,7 +32,9 @@ func status(ctx context.Context, name string, wait, json bool) error {
 	if err != nil {
 		return err
 	}
-	w.json = json
+	if json {
+		w.show = func(s standing) error { return printJSON(s) }
+	}
 	switch located := w.locate(ctx); {
 	case located != nil && wait:
 		return located
@@ -68,8 +70,8 @@ type running struct {
 }
 
 func (w *watcher) print(s standing) error {
-	if w.json {
-		return printJSON(s)
+	if w.show != nil {
+		return w.show(s)
 	}
 	if s.Running != nil {
 		fmt.Println(s.Running)
@@ -178,6 +180,13 @@ func show(s store.Status) {
 	}
 	for _, p := range s.Pools {
 		fmt.Printf("pool     %s  %s\n", p.Pool, about(p))
+	}
+	for _, l := range s.Latest {
+		text := fmt.Sprintf("image    %s is %s since %s", l.Alias, l.Image, l.Since)
+		if l.Older > 0 {
+			text += fmt.Sprintf("; nodes with an older one: %d", l.Older)
+		}
+		fmt.Println(text)
 	}
 	for _, w := range s.Waiting {
 		fmt.Printf("waiting  %s: %s\n", w, w.Reason)

@@ -323,6 +323,47 @@ func TestStatusOfARackThatThereIsNot(t *testing.T) {
 	}
 }
 
+// The commands that change a rack, and those that wait, have one object on stdout too; their text is on stderr.
+func TestTheOthersAsJSON(t *testing.T) {
+	t.Parallel()
+	cloud := awsfake.New()
+	cloud.EKS.Other("prod", nil)
+	made := decoded[registered](t, inCloud(t, environment(t, cloud), "register", "prod", "-o", "json", "--rate", "10000").ends(t, 0).stdout)
+	if made.Rack != "prod" || made.Left != "" || !slices.Contains(made.Done, act{"karpenter_enabled", "created"}) {
+		t.Errorf("register: %+v", made)
+	}
+	cloud = holding(map[string]string{statusName: statusText(t, reconciled), folder + "karpenter_cpu_limit": "100"})
+	got := inCloud(t, environment(t, cloud), "watch", "prod", "-o", "json").ends(t, 0)
+	if last := decoded[standing](t, got.stdout); !reflect.DeepEqual(last.Status, &reconciled) {
+		t.Errorf("watch: %+v", got)
+	}
+	s := turnedOn(t)
+	s.cloud.Before = func(call string) error {
+		if strings.HasPrefix(call, "SSM.PutParameter") {
+			s.status.Change = &store.ChangeStatus{Version: 1, Outcome: store.ChangeRefused,
+				Problems: []params.Problem{{Parameter: "karpenter_cpu_limit", Message: "no"}}}
+		}
+		return s.before(call)
+	}
+	env := environment(t, s.cloud)
+	for what, c := range map[string]struct {
+		text string
+		code int
+		want func(carried) bool
+	}{
+		"written": {"karpenter_cpu_limit=200", 1, func(a carried) bool {
+			return a.Accepted && len(a.Differs) == 1 && a.Change != nil && a.Change.Outcome == store.ChangeRefused
+		}},
+		"refused": {"karpenter_cpu_limit=many", 1, func(a carried) bool { return !a.Accepted && a.Change == nil }},
+		"nothing": {"karpenter_cpu_limit=100", 0, func(a carried) bool { return a.Accepted && len(a.Differs) == 0 }},
+	} {
+		got := inCloud(t, env, "apply", "prod", file(t, c.text), "--yes", "-o", "json")
+		if a := decoded[carried](t, got.stdout); got.code != c.code || a.Rack != "prod" || !c.want(a) {
+			t.Errorf("%s: %+v", what, got)
+		}
+	}
+}
+
 // Every line of a status is described in the handbook.
 func TestTheLinesOfAStatusAreDocumented(t *testing.T) {
 	t.Parallel()

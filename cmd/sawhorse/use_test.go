@@ -222,7 +222,7 @@ func TestCompletes(t *testing.T) {
 		{[]string{"render", "rack.json", "-o", ""}, "json yaml :4"},
 		{[]string{"render", "rack.json", "--output", ""}, "json yaml :4"}, // the shell takes those that begin as what was typed
 		{[]string{"completion", ""}, "bash fish powershell zsh :4"},
-		{[]string{"register", "prod", "--"}, "--all --cluster --help --rate :4"},
+		{[]string{"register", "prod", "--"}, "--all --cluster --help --output --rate :4"},
 		{[]string{"register", ""}, ":4"},
 		{[]string{"watch", ""}, ":4"},
 		{[]string{"status", "prod", "--w"}, "--wait :4"},

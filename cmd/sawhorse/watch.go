@@ -37,6 +37,7 @@ func watchCommand() *cobra.Command {
 already have ended. With --nodes, it then goes on until Karpenter has replaced the last outdated node.` + aboutPasses + aboutCloud,
 	}
 	nodes := c.Flags().Bool("nodes", false, "go on until the last outdated node is gone, with a bar for each pool")
+	format := outputFlag(c, "text", "json")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		w, err := newWatcher(c.Context(), args[0])
 		if err != nil {
@@ -44,6 +45,9 @@ already have ended. With --nodes, it then goes on until Karpenter has replaced t
 		}
 		if err := w.locate(c.Context()); err != nil {
 			return looking(err)
+		}
+		if *format == "json" {
+			return looking(w.watchJSON(c.Context(), *nodes))
 		}
 		if err := w.watch(c.Context(), func(line string) { fmt.Println(line) }); err != nil || !*nodes {
 			return looking(err)
@@ -57,6 +61,27 @@ already have ended. With --nodes, it then goes on until Karpenter has replaced t
 	return c
 }
 
+// watchJSON is watch with one object on stdout, at the end, and the lines on stderr.
+func (w *watcher) watchJSON(ctx context.Context, nodes bool) error {
+	last := standing{Rack: w.rack}
+	w.show = func(s standing) error {
+		last = s
+		return nil
+	}
+	end := w.watch(ctx, func(line string) { fmt.Fprintln(os.Stderr, line) })
+	if end == nil && nodes {
+		show := changes(os.Stderr, w.now)
+		end = w.follow(ctx, os.Stderr, func(s store.Status) {
+			last.Status = &s
+			show(s)
+		})
+	}
+	if err := printJSON(last); err != nil {
+		return err
+	}
+	return end
+}
+
 // watcher follows the passes of one rack.
 type watcher struct {
 	aws    aws.Config
@@ -64,8 +89,8 @@ type watcher struct {
 	table  store.Table
 	rack   string
 	passes *passes
-	// json makes it print the status as JSON.
-	json bool
+	// show takes the status instead of text on stdout; nil for text.
+	show func(standing) error
 	now  func() time.Time
 	wait func(context.Context, time.Duration) error
 }

@@ -13,7 +13,7 @@ import (
 var mayImport = map[string][]string{
 	// Plain data.
 	"events":               nil,
-	"statemachine":         {"internal/outcome", "internal/plan"},
+	"statemachine":         {"events", "internal/outcome", "internal/plan"},
 	"internal/metrics":     {"internal/outcome"},
 	"internal/ownership":   nil,
 	"internal/readonly":    {"internal/canonical"},

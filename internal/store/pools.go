@@ -85,6 +85,17 @@ func (p Pools) inOrder() Pools {
 	return slices.SortedFunc(slices.Values(p), func(a, b Pool) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a.Pool, b.Pool)) })
 }
 
+// LatestImage says which image an alias @latest is, of pools whose AMI nothing pins.
+type LatestImage struct {
+	Alias string `json:"alias"`
+	// Image is the release, such as v20260828, or the name of an image that names none, and Since the time (RFC 3339) at which the node
+	// check found it first.
+	Image string `json:"image"`
+	Since string `json:"since"`
+	// Older is how many nodes run another image of it.
+	Older int `json:"older"`
+}
+
 // Progress says in the status which generation the nodes follow.
 type Progress struct {
 	Generation int64 `json:"generation"`
@@ -104,7 +115,7 @@ func (s Status) With(rollout *Rollout) Status {
 	if !rollout.Ended.IsZero() {
 		s.Rollout.Ended = rollout.Ended.UTC().Format(time.RFC3339)
 	}
-	s.Pools, s.Migrating, s.Waiting = rollout.Pools.inOrder(), rollout.Migrating, rollout.Waiting
+	s.Pools, s.Migrating, s.Waiting, s.Latest = rollout.Pools.inOrder(), rollout.Migrating, rollout.Waiting, rollout.Latest
 	s.Warnings = slices.Concat(s.Warnings, rollout.Waiting.warnings())
 	if s.State == outcome.StateReconciled && rollout.Degrades() {
 		s.State = outcome.StateDegraded

@@ -36,6 +36,8 @@ type Rollout struct {
 	Looked time.Time `json:"looked,omitzero"`
 	// Waiting is what pods wait for, as it was found then.
 	Waiting Waiting `json:"waiting,omitempty"`
+	// Latest says which images the aliases @latest are, as it was found then.
+	Latest []LatestImage `json:"latest,omitempty"`
 	// Degraded is when the node check found the rack degraded, and said so with an event. It is zero if the rack is not.
 	Degraded time.Time `json:"degraded,omitzero"`
 	// revision counts the writes of the record, so that of two writers the second reads again.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -157,18 +159,44 @@ func (s *Store) deleteEach(ctx context.Context, rack string, records ...item) er
 	return nil
 }
 
-// ForgetSnapshots deletes all snapshots of a rack, the values of the last one at the end, so that an interrupted call is repeated.
+// forgotten is how many snapshots are deleted at a time: a thousand one after the other would take longer than a report may.
+const forgotten = 25
+
+// ForgetSnapshots deletes all snapshots of a rack. A call that was interrupted is continued by the next one with what is left.
 func (s *Store) ForgetSnapshots(ctx context.Context, rack string) error {
+	for {
+		items, err := s.first(ctx, snapshots(rack), "summary#", "summary#"+end, forgotten, false)
+		if err != nil {
+			return fmt.Errorf("rack %s: read the snapshots that are left: %w", rack, err)
+		}
+		if len(items) == 0 {
+			break
+		}
+		if err := s.forget(ctx, rack, items); err != nil {
+			return err
+		}
+	}
+	// Only the last one can have values without a summary.
 	last, err := s.LastSnapshot(ctx, rack)
 	if err != nil || last == nil {
 		return err
 	}
-	for n := max(1, last.Number-mostSnapshots-pruned); n < last.Number; n++ {
-		if err := s.deleteSnapshot(ctx, rack, n); err != nil {
-			return err
-		}
+	return s.deleteEach(ctx, rack, valuesKey(rack, last.Number))
+}
+
+// forget deletes the snapshots of these summaries at the same time.
+func (s *Store) forget(ctx context.Context, rack string, summaries []item) error {
+	deletes, ctx := errgroup.WithContext(ctx)
+	for _, values := range summaries {
+		deletes.Go(func() error {
+			var summary Summary
+			if err := unpack(values, "summary", &summary); err != nil {
+				return fmt.Errorf("rack %s: decode %s: %w", rack, stringOf(values, "sk"), err)
+			}
+			return s.deleteSnapshot(ctx, rack, summary.Number)
+		})
 	}
-	return s.deleteEach(ctx, rack, summaryKey(rack, last.Number), valuesKey(rack, last.Number))
+	return deletes.Wait()
 }
 
 // History returns the summaries of a rack's snapshots, the last one first, with the effects on pools or without: of a hundred pools and a

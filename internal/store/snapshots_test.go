@@ -1,14 +1,20 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -97,23 +103,31 @@ func TestWhichSnapshotsAreKept(t *testing.T) {
 	}
 }
 
+// A call that was interrupted is continued with what is left, also where the last snapshot has no summary yet.
 func TestForgetSnapshots(t *testing.T) {
 	s, cloud := store()
-	for n := range int64(3) {
+	for n := range int64(40) {
 		must(t, s.AddSnapshot(t.Context(), "demo", snapshot(n+1, noon, fmt.Sprint(n))))
 	}
-	calls := 0
+	delete(cloud.Table.Items, "snapshot#demo summary#000000000040")
+	var deletes atomic.Int32
 	cloud.Before = func(call string) error {
-		if calls++; calls == 4 {
+		if strings.HasPrefix(call, "DynamoDB.DeleteItem") && deletes.Add(1) > 30 {
 			return awsfake.Throttling
 		}
 		return nil
 	}
 	keepsCause(t, s.ForgetSnapshots(t.Context(), "demo"), "rack demo: delete ")
-	must(t, s.ForgetSnapshots(t.Context(), "demo"))
-	if len(cloud.Table.Items) > 0 {
-		t.Errorf("left: %v", slices.Collect(maps.Keys(cloud.Table.Items)))
+	left := len(cloud.Table.Items)
+	if left > 49 {
+		t.Fatalf("%d items are left of 79", left)
 	}
+	deletes.Store(-1000)
+	must(t, s.ForgetSnapshots(t.Context(), "demo"))
+	if again := int(deletes.Load()) + 1000; len(cloud.Table.Items) > 0 || again > left+2 {
+		t.Errorf("left: %v, %d deletes for %d items", slices.Collect(maps.Keys(cloud.Table.Items)), again, left)
+	}
+	must(t, s.ForgetSnapshots(t.Context(), "demo"))
 }
 
 // Values that do not fit into an item are left out, and what they were is still recognized.
@@ -171,5 +185,106 @@ func TestASummaryIsSmall(t *testing.T) {
 	size := len(attribute(t, cloud, "snapshot#demo summary#000000000000", "pools"))
 	if size > 2000 {
 		t.Errorf("%d bytes", size)
+	}
+}
+
+// hundredPools returns a snapshot of a rack with a hundred pools that all change, each with fields of its own.
+func hundredPools(n int64) Snapshot {
+	var entries []string
+	made := Snapshot{Summary: Summary{
+		Number: n, Time: noon.Add(time.Duration(n) * time.Hour), Generation: 3 * n, Karpenter: "1.10.0", Note: "release " + fmt.Sprint(n),
+		Changed: []Changed{{"additional_karpenter_nodepools_config", "arn:aws:sts::123456789012:assumed-role/operators/jo"}},
+	}}
+	for i := range int64(100) {
+		pool := fmt.Sprintf("team-%d", i)
+		entries = append(entries, fmt.Sprintf(`{"name":%q,"instance_families":"c%di,m6i,r%da","capacity_types":"on-demand,spot","cpu_limit":%d,`+
+			`"memory_limit_gb":%d,"disk":%d,"labels":"team=%s,cost=c%d","taints":"team=%s:NoSchedule","dedicated":true,"node_expiry":"%dh"}`,
+			pool, 5+i%3, 5+i%2, 100+n+i, 400+7*i, 20+i, pool, 1000+13*i, pool, 100+n%50+i))
+		made.Summary.Pools = append(made.Summary.Pools, plan.Effect{
+			Pool: pool, Change: events.PoolChanged, Replaces: true, Reasons: []string{"NodePoolDrifted"},
+			Nodes: new(int(i % 30)), Replaced: new(int(i % 30)),
+		})
+	}
+	made.Params = map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "cluster_name": "prod", "tags": "team=core"}
+	made.Objects = map[string]string{}
+	made.Params["additional_karpenter_nodepools_config"] = fmt.Sprintf("s3://config/prod/%d.json", n)
+	made.Objects[made.Params["additional_karpenter_nodepools_config"]] = "[" + strings.Join(entries, ",") + "]"
+	return made
+}
+
+// docs/cost.md has these sizes: of a rack with a hundred pools, whose 1,000 snapshots each change all of them.
+func TestTheSizeOfAThousandSnapshots(t *testing.T) {
+	s, cloud := store()
+	text, values, summaries := 0, 0, 0
+	const some = 20 // of the thousand
+	for n := range int64(some) {
+		made := hundredPools(50*n + 1)
+		must(t, s.AddSnapshot(t.Context(), "demo", made))
+		for _, object := range made.Objects {
+			text += len(object)
+		}
+	}
+	for place, item := range cloud.Table.Items {
+		size := 0
+		for name, value := range item {
+			size += len(name) + len(awsfake.Text(item, name))
+			if b, is := value.(*types.AttributeValueMemberB); is {
+				size += len(b.Value)
+			}
+		}
+		if strings.Contains(place, " summary#") {
+			summaries += size
+		} else {
+			values += size
+		}
+	}
+	text, values, summaries = text/some, values/some, summaries/some
+	t.Logf("JSON of %d bytes: an item of values of %d bytes, one of the summary of %d; a thousand are %.1f MB, a list of them reads %.1f MB",
+		text, values, summaries, float64(values+summaries)/1000, float64(summaries)/1000)
+	if text < 20_000 || values > 5000 || summaries > 2000 {
+		t.Error("docs/cost.md says otherwise")
+	}
+}
+
+// listed answers queries as DynamoDB does, in pages of 1 MB.
+type listed struct {
+	Table
+	items []item
+}
+
+func (l listed) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	from := 0
+	if start, is := in.ExclusiveStartKey["sk"].(*types.AttributeValueMemberN); is {
+		from, _ = strconv.Atoi(start.Value)
+	}
+	const page = 500 // of 2 KB each
+	to := min(from+page, len(l.items))
+	out := &dynamodb.QueryOutput{Items: l.items[from:to]}
+	if to < len(l.items) {
+		out.LastEvaluatedKey = item{"sk": &types.AttributeValueMemberN{Value: strconv.Itoa(to)}}
+	}
+	return out, nil
+}
+
+// A list of a thousand snapshots of a hundred pools takes less than a second.
+func BenchmarkHistory(b *testing.B) {
+	made, cloud := store()
+	for n := range int64(1000) {
+		if err := made.CompleteSnapshot(b.Context(), "demo", hundredPools(n+1)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var l listed
+	for _, place := range slices.Sorted(maps.Keys(cloud.Table.Items)) {
+		l.items = append(l.items, cloud.Table.Items[place])
+	}
+	for what, pools := range map[string]bool{"text": false, "json": true} {
+		b.Run(what, func(b *testing.B) {
+			for b.Loop() {
+				if all, err := History(b.Context(), &Store{DB: l}, "demo", pools); err != nil || len(all) != 1000 {
+					b.Fatal(len(all), err)
+				}
+			}
+		})
 	}
 }

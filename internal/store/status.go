@@ -52,6 +52,8 @@ type Status struct {
 	// Migrating says how far migrate_node_groups has come, and Waiting what pods wait for. Only the status parameter has them.
 	Migrating *Migrating `json:"migrating,omitempty"`
 	Waiting   Waiting    `json:"waiting,omitempty"`
+	// Latest says which images the aliases @latest are that pools follow. Only the status parameter has it.
+	Latest []LatestImage `json:"latest,omitempty"`
 	// Incidents are the Warnings that tell what happened in the pass. They are kept in the rack's record only: a later
 	// pass that does not find them again has nothing new to say.
 	Incidents []params.Problem `json:"-"`

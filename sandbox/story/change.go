@@ -86,6 +86,9 @@ func Changes(s *Script) {
 		defer answers.end(s)
 		s.Event(reconcileRequested, object{"rack": "demo", "dryRun": true, "set": limitsOf("1", "2")})
 		s.Equal("the steps of a good one", answers.next(s).Steps, []string{"nodepools"})
+		s.Contains("the command asks for one too", "echo karpenter_cpu_limit=7 | sawhorse apply demo - --dry-run",
+			"a pass would take these steps: nodepools")
+		s.Equal("the bus has its answer", answers.next(s).Steps, []string{"nodepools"})
 		w := s.Event(reconcileRequested, object{"rack": "demo", "set": limitsOf("1", "2")})
 		heard := answers.next(s)
 		s.Equal("the answer to one that is no dry run", heard.Event, w.Event)

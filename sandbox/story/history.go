@@ -15,7 +15,7 @@ type kept struct {
 func (s *Script) snapshots() []kept { return JSON[[]kept](s, "sawhorse history demo -o json") }
 
 // History writes settings one after the other, and finds in the history what has changed and who wrote it. It goes back to an older
-// snapshot, and to the newest again. A change that was made from an older one is refused.
+// snapshot, and to the newest again; a text that was in S3 comes back too. A change that was made from an older one is refused.
 func History(s *Script) {
 	const limit = "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu},{.spec.template.metadata.labels.team}'"
 	s.Reconciled(s.Put("karpenter_cpu_limit", "200"))
@@ -64,6 +64,34 @@ func History(s *Script) {
 		s.Check("the limit of memory", "kubectl get nodepool workload -o jsonpath='{.spec.limits.memory}'", "400Gi")
 		s.Type("echo karpenter_memory_limit_gb=500 | sawhorse apply demo - --yes")
 		s.Check("made from what the rack has", "kubectl get nodepool workload -o jsonpath='{.spec.limits.memory}'", "500Gi")
+	})
+
+	s.Chapter("Back over a text in S3 that was written over, and a pool that is gone", func() {
+		const (
+			object = "s3://sawhorse-demo/racks/demo/config.json"
+			config = "karpenter_config"
+			pools  = "additional_karpenter_nodepools_config"
+			data   = "kubectl get ec2nodeclass workload -o jsonpath='{.spec.userData}'"
+		)
+		text := func(shell string) {
+			s.Type(`echo '{"ec2NodeClass":{"userData":"#!/bin/` + shell + `"}}' | aws s3 cp - ` + object)
+		}
+		s.Type("aws s3 mb s3://sawhorse-demo")
+		text("sh")
+		s.Reconciled(s.Put(pools, `[{"name":"batch"}]`), s.Put(config, object))
+		then := s.snapshots()[0].Number
+		text("bash")
+		s.Unset(pools)
+		s.Reconciled()
+		s.Check("the text that was written over it", data, "#!/bin/bash")
+		s.Contains("told beforehand", fmt.Sprintf("sawhorse rollback demo %d --dry-run", then), "pool batch is created")
+		s.Type(fmt.Sprintf("sawhorse rollback demo %d --yes", then))
+		s.Check("the text of then", data, "#!/bin/sh")
+		s.Contains("the pool of then", "kubectl get nodepools -o name", "nodepool.karpenter.sh/batch")
+		s.Contains("the object is left to who writes it", "aws s3 cp "+object+" -", "#!/bin/bash")
+		s.Unset(pools, config)
+		s.Reconciled()
+		s.Type("aws s3 rb --force s3://sawhorse-demo")
 	})
 
 	s.Change(nil, "karpenter_cpu_limit", "karpenter_memory_limit_gb", "karpenter_node_labels")

@@ -1,5 +1,7 @@
 package story
 
+import "time"
+
 // Pools adds pools to the rack demo, overrides the workload pool, and removes them again. The real API server and the
 // real Karpenter accept the objects that Sawhorse generates from the parameters.
 func Pools(s *Script) {
@@ -9,6 +11,7 @@ func Pools(s *Script) {
 		class         = "kubectl get ec2nodeclass workload -o jsonpath="
 		bucket        = "s3://sawhorse-demo"
 	)
+	s.Until("the first nodes have gone", nodes, "", 3*time.Minute)
 	s.Chapter("More pools", func() {
 		s.Put(pools, `[{"name":"gpu","instance_families":"g5,g6","taints":"nvidia.com/gpu=true:NoSchedule","disk":200},`+
 			`{"name":"tenant-a","labels":"tenant=a","dedicated":true}]`)

@@ -41,6 +41,7 @@ func Rollout(s *Script) {
 	rollouts := subscribe(s, "rollouts", []string{"Rack Rolled Out"})
 	defer rollouts.end(s)
 	s.Chapter("A node, and nothing that may be disrupted", func() {
+		s.Until("the first nodes have gone", nodes, "", 3*time.Minute)
 		// The new node may cost more than the old one, and Karpenter would soon replace it by a cheaper one.
 		s.Reconciled(s.Change(map[string]string{"karpenter_disruption_budget_nodes": "0", "karpenter_consolidate_after": "1h"}))
 		single.start(s)

@@ -73,12 +73,13 @@ func (b Bus) Started(ctx context.Context, run store.Run, steps []plan.Step) erro
 }
 
 // DryRun sends the result of a dry run: Rejected, or Reconciled with the steps that a pass would run, and what differs from
-// the plan in force.
-func (b Bus) DryRun(ctx context.Context, run store.Run, steps []plan.Step, differences []plan.Difference) error {
+// the plan in force. It returns what it has sent.
+func (b Bus) DryRun(ctx context.Context, run store.Run, steps []plan.Step, differences []plan.Difference) (*events.Pass, error) {
 	pass := planned(run, steps)
 	pass.DryRun = true
 	if len(run.Problems) > 0 {
-		return b.Send(ctx, &events.Rejected{Pass: pass})
+		sent := events.Rejected{Pass: pass}
+		return &sent.Pass, b.Send(ctx, &sent)
 	}
 	pass.Differs, pass.Differences = events.List[string]{}, events.List[events.Difference]{}
 	for _, d := range differences {
@@ -87,7 +88,8 @@ func (b Bus) DryRun(ctx context.Context, run store.Run, steps []plan.Step, diffe
 			pass.Differences = append(pass.Differences, events.Difference{Step: d.Step, Field: line})
 		}
 	}
-	return b.Send(ctx, &events.Reconciled{Pass: pass})
+	sent := events.Reconciled{Pass: pass}
+	return &sent.Pass, b.Send(ctx, &sent)
 }
 
 // Refused sends the event that a change, by its version, is refused or given up, with its problems. The pass continues without it.

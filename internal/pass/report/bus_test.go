@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
@@ -35,10 +36,14 @@ func TestDryRun(t *testing.T) {
 		s := begin(t, store.Run{})
 		bus := Bus{Events: s.cloud.Events, Name: "sawhorse"}
 		run := store.Run{Rack: "demo", Problems: c.problems, Request: "r-1"}
-		if err := bus.DryRun(t.Context(), run, []plan.Step{{Name: "queue"}}, c.differences); err != nil {
+		told, err := bus.DryRun(t.Context(), run, []plan.Step{{Name: "queue"}}, c.differences)
+		if err != nil {
 			t.Fatal(err)
 		}
 		kind, detail := s.sent()
+		if string(canonical.JSON(told)) != string(canonical.JSON(detail.Pass)) {
+			t.Errorf("returns %+v, and has sent %+v", told, detail)
+		}
 		if !reflect.DeepEqual(detail.Differs, c.differs) {
 			t.Errorf("differs %#v, want %#v", detail.Differs, c.differs)
 		}

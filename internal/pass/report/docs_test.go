@@ -38,7 +38,8 @@ func TestTroubleshootingDocumentation(t *testing.T) {
 func remedies() string {
 	var page strings.Builder
 	row := func(cells ...string) { fmt.Fprintf(&page, "| %s |\n", strings.Join(cells, " | ")) }
-	page.WriteString("`sawhorse watch` shows the note of a step, and a `StepDeadlineExceeded` has it in its reason. If it takes too long:\n\n")
+	page.WriteString("`sawhorse watch` shows the note of a step, and a `StepDeadlineExceeded` has it in its reason. A step has 5 to 90 " +
+		"minutes, waits\nincluded: `sawhorse plan -o json` has the `deadline` of each in seconds. If it takes too long:\n\n")
 	row("step", "what to do")
 	row("---", "---")
 	for _, step := range slices.Sorted(maps.Keys(late)) {

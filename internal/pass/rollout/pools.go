@@ -58,7 +58,7 @@ func (r *Rollout) running(ctx context.Context, client *k8s.Client, was store.Rol
 		return was, nil, err
 	}
 	next = was
-	next.Pools, next.Waiting = v.result(), v.waiting()
+	next.Pools, next.Waiting, next.Latest = v.result(), v.waiting(), v.latest(was.Latest)
 	return next, emptied, nil
 }
 
@@ -86,6 +86,9 @@ type pool struct {
 	since time.Time
 	// stuck describes a node that does not register.
 	stuck string
+	// latest has the images that the pool's alias @latest names, and older is how many nodes run another one.
+	latest followed
+	older  int
 }
 
 func newView(was store.Rollout, set k8s.PoolSet, now time.Time) *view {
@@ -110,7 +113,7 @@ func newView(was store.Rollout, set k8s.PoolSet, now time.Time) *view {
 	}
 	for i := range set.Classes {
 		if p := v.pools[set.Classes[i].GetName()]; p != nil {
-			p.class = &set.Classes[i]
+			p.class, p.latest = &set.Classes[i], follows(&set.Classes[i])
 		}
 	}
 	return v
@@ -125,6 +128,9 @@ func (v *view) count(claim *unstructured.Unstructured) {
 		v.pools[name] = p
 	}
 	p.Nodes++
+	if p.latest.older(claim) {
+		p.older++
+	}
 	v.launches(name, claim)
 	drifted, drifts, why := k8s.Condition(claim, "Drifted")
 	switch {

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/observe"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -146,12 +147,12 @@ func (s *scene) Started(_ context.Context, _ store.Run, steps []plan.Step) error
 	return nil
 }
 
-func (s *scene) DryRun(_ context.Context, run store.Run, steps []plan.Step, differences []plan.Difference) error {
+func (s *scene) DryRun(_ context.Context, run store.Run, steps []plan.Step, differences []plan.Difference) (*events.Pass, error) {
 	s.dry, s.answered, s.differs = steps, run, nil
 	for _, d := range differences {
 		s.differs = append(s.differs, d.Step)
 	}
-	return nil
+	return &events.Pass{Rack: run.Rack, Request: run.Request, DryRun: true}, nil
 }
 
 // write sets parameters given as "name=value". A "name" alone deletes the parameter.

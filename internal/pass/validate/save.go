@@ -77,11 +77,15 @@ func (v *Validate) saveSettings(ctx context.Context, in input, d verdict) error 
 
 // dryRun answers a dry run with the steps that a pass would take, and with the differences from the plan in force.
 func (v *Validate) dryRun(ctx context.Context, run store.Run, in input, d verdict) (Answer, error) {
-	answer := Answer{Generation: in.generation, Outcome: outcome.PassDryRun, Steps: []plan.Step{}, Versions: in.tree.Versions}
+	// Without versions: Step Functions takes 256 KB, and the event may have nearly as many.
+	answer := Answer{Generation: in.generation, Outcome: outcome.PassDryRun, Steps: []plan.Step{}}
 	run = d.in(run)
 	run.Warnings = slices.Concat(run.Warnings, in.records.FreezeAdvice(run.Freeze))
-	if len(run.Problems) > 0 {
-		return answer, v.Bus.DryRun(ctx, run, d.due, nil)
+	var differences []plan.Difference
+	if len(run.Problems) == 0 {
+		differences = plan.Differences(in.inForce, &d.Plan)
 	}
-	return answer, v.Bus.DryRun(ctx, run, d.due, plan.Differences(in.inForce, &d.Plan))
+	var err error
+	answer.DryRun, err = v.Bus.DryRun(ctx, run, d.due, differences)
+	return answer, err
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/observe"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -57,7 +58,7 @@ type Bus interface {
 	Started(ctx context.Context, run store.Run, steps []plan.Step) error
 	// DryRun answers a dry run with the run's problems and warnings, the steps that a pass would take, and the
 	// differences from the plan in force.
-	DryRun(ctx context.Context, run store.Run, steps []plan.Step, differences []plan.Difference) error
+	DryRun(ctx context.Context, run store.Run, steps []plan.Step, differences []plan.Difference) (*events.Pass, error)
 	// Refused sends the event that a change, by its version, was refused or given up. The pass continues without it.
 	Refused(ctx context.Context, run store.Run, change int64, problems []params.Problem) error
 	// Answer sends the answer to an event that is no valid request, by its ID.
@@ -79,7 +80,8 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 		change, asked := proposedBy(event)
 		if len(change.Malformed) > 0 {
 			run.Problems = change.Malformed
-			return Answer{Outcome: outcome.PassDryRun, Steps: []plan.Step{}}, v.Bus.DryRun(ctx, run, nil, nil)
+			told, err := v.Bus.DryRun(ctx, run, nil, nil)
+			return Answer{Outcome: outcome.PassDryRun, Steps: []plan.Step{}, DryRun: told}, err
 		}
 		if asked {
 			of.proposed = &change

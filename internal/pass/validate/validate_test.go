@@ -196,6 +196,9 @@ func TestDryRun(t *testing.T) {
 		s.must(err)
 		s.wants(answer, outcome.PassDryRun, false, "")
 		s.wants(Answer{Outcome: outcome.PassDryRun, Steps: s.dry}, outcome.PassDryRun, false, c.steps)
+		if answer.DryRun == nil || answer.DryRun.Request != "r-1" {
+			t.Errorf("%v: the history has %+v", c.written, answer.DryRun)
+		}
 		if len(s.answered.Problems) != c.problems || s.answered.Request != "r-1" {
 			t.Errorf("%v: %+v", c.written, s.answered)
 		}

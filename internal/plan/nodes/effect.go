@@ -16,7 +16,8 @@ import (
 
 // Effects returns what changes for each pool when a plan replaces the one in force. Unchanged pools are left out. A
 // pool that is in the plan in force but not in the cluster, because no pass got as far, is created, or left out if the
-// new plan does not have it. The plan must have passed all checks.
+// new plan does not have it. On the command line, facts that leave it out say nothing of it, and a pool that has nodes is not created
+// because the plan in force is not known. The plan must have passed all checks.
 func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 	was, is := byPool(before.NodePools.Manifests()), byPool(after.NodePools.Manifests())
 	moved := reselected(before.Network, after.Network)
@@ -28,7 +29,7 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 		old, existed := was[name]
 		new, exists := is[name]
 		live, there := facts.Pools[name]
-		if facts.Pools != nil && !there && len(claims[name]) == 0 {
+		if facts.Pools != nil && !there && len(claims[name]) == 0 && !facts.Offline {
 			existed = false
 		}
 		retiring := !existed && there && len(claims[name]) > 0
@@ -42,7 +43,7 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 		switch {
 		case !existed && !exists:
 			continue
-		case !existed && !retiring:
+		case !existed && !retiring && !(facts.Offline && effect.Nodes != nil && *effect.Nodes > 0):
 			effect.Change = events.PoolCreated
 		case !exists:
 			effect.Change, effect.Replaces, effect.Pods = events.PoolRemoved, true, live.Pods

@@ -2,6 +2,7 @@ package awsfake
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -161,5 +162,5 @@ func (e *Events) PutEvents(_ context.Context, in *eventbridge.PutEventsInput,
 		}, nil
 	}
 	e.Sent = append(e.Sent, in.Entries...)
-	return &eventbridge.PutEventsOutput{}, nil
+	return &eventbridge.PutEventsOutput{Entries: []types.PutEventsResultEntry{{EventId: new(fmt.Sprint("event-", len(e.Sent)))}}}, nil
 }

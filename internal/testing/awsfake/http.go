@@ -13,8 +13,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// ServeHTTP serves SSM, Step Functions and the clusters of EKS, for tests that run the command as a process. It denies
-// everything else.
+// ServeHTTP serves SSM, Step Functions, EventBridge, writes of S3 and the clusters of EKS, for tests that run the command as a process. It
+// denies everything else.
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.serving.Lock()
 	defer c.serving.Unlock()
@@ -45,8 +45,12 @@ func (c *Cloud) serve(r *http.Request, body []byte) (any, error) {
 		return called(r.Context(), c.SSM, action, body, "", "")
 	case service == "AWSStepFunctions":
 		return called(r.Context(), c.States, action, body, "", "")
+	case service == "AWSEvents":
+		return called(r.Context(), c.Events, action, body, "", "")
 	case r.Method == http.MethodGet && first == "clusters" && !strings.Contains(subject, "/"):
 		return called(r.Context(), c.EKS, "DescribeCluster", []byte("{}"), "Name", subject)
+	case r.Method == http.MethodPut && r.URL.Query().Get("x-id") == "PutObject":
+		return nil, c.S3.put(first+"/"+subject, string(body))
 	case r.Method == http.MethodPost && first == "tags":
 		return called(r.Context(), c.EKS, "TagResource", body, "ResourceArn", subject)
 	}
@@ -71,7 +75,9 @@ func called(ctx context.Context, service any, action string, body []byte, member
 	if err, failed := results[1].Interface().(error); failed {
 		return nil, err
 	}
-	_, capital := service.(*SSM)
+	_, small := service.(*StepFunctions)
+	_, rest := service.(*EKS)
+	capital := !small && !rest
 	return wire(results[0], capital), nil
 }
 

@@ -33,3 +33,12 @@ func (s *S3) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...func(*s3.O
 	}
 	return &s3.GetObjectOutput{Body: io.NopCloser(strings.NewReader(text))}, nil
 }
+
+// put is PutObject as it arrives over HTTP.
+func (s *S3) put(name, text string) error {
+	if err := s.call("S3.PutObject", name); err != nil {
+		return err
+	}
+	s.Objects[name] = text
+	return nil
+}

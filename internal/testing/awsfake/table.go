@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -19,6 +20,8 @@ type Table struct {
 	*Calls
 	// Items holds the items by "pk sk".
 	Items map[string]Item
+
+	deleting sync.Mutex
 }
 
 func newTable(calls *Calls) *Table { return &Table{Calls: calls, Items: map[string]Item{}} }
@@ -95,6 +98,8 @@ func (t *Table) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput,
 	if err := t.call("DynamoDB.DeleteItem", place(in.Key)); err != nil {
 		return nil, err
 	}
+	t.deleting.Lock() // snapshots are deleted at the same time
+	defer t.deleting.Unlock()
 	if err := check(t.Items[place(in.Key)], value(in.ConditionExpression), in.ExpressionAttributeNames,
 		in.ExpressionAttributeValues); err != nil {
 		return nil, err

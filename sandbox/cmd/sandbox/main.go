@@ -2,6 +2,7 @@
 //
 //	sandbox up [--attached]   start it, wait until it is ready, print how to use it
 //	sandbox down              end it and wait until everything has ended
+//	sandbox cluster NAME      make a further EKS cluster like demo in a sandbox that runs
 //	sandbox demo              run the story on a sandbox of its own, and end that sandbox
 //	sandbox run [--attached]  the supervisor itself, which up starts
 //
@@ -20,15 +21,17 @@ import (
 type options struct {
 	layout
 	attached bool
+	// name is the cluster's name, for cluster.
+	name string
 }
 
 var commands = map[string]func(options) error{
-	"up": up, "down": down, "demo": demo, "run": run,
+	"up": up, "down": down, "cluster": cluster, "demo": demo, "run": run,
 }
 
 func main() {
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: sandbox up [--attached] | down | demo | run [--attached]   [--root DIR] [--state DIR]")
+		fmt.Fprintln(os.Stderr, "usage: sandbox up [--attached] | down | cluster NAME | demo | run [--attached]   [--root DIR] [--state DIR]")
 		os.Exit(2)
 	}
 	flags := flag.NewFlagSet(os.Args[1], flag.ExitOnError)
@@ -38,7 +41,7 @@ func main() {
 	_ = flags.Parse(os.Args[2:])
 	paths, err := newLayout(*root, *state)
 	if err == nil {
-		err = commands[os.Args[1]](options{paths, *attached})
+		err = commands[os.Args[1]](options{paths, *attached, flags.Arg(0)})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox:", err)
