@@ -81,6 +81,14 @@ func (o *Observer) Facts(ctx context.Context, config params.Config, records plan
 			facts.AliasImages, err = o.aliasImages(ctx, config.Aliases(), cluster.Version, o.Kubernetes)
 			return err
 		},
+		func(ctx context.Context) (err error) {
+			facts.Reservations, err = o.reservations(ctx, config)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			facts.PlacementGroups, err = o.placementGroups(ctx, config)
+			return err
+		},
 		func(ctx context.Context) error { return o.aged(ctx, config, cluster.Version, &facts) },
 		func(ctx context.Context) error { return o.credentials(ctx, config, cluster.Cluster, records, &facts) },
 		func(ctx context.Context) (err error) {

@@ -322,6 +322,26 @@ func (c Config) Aliases() (aliases []string) {
 	return aliases
 }
 
+// Reserved returns the IDs of capacity reservations that pools name, and the IDs and names of placement groups.
+func (c Config) Reserved() (reservations, groups []string) {
+	for _, override := range c.Overrides() {
+		terms, _ := override.EC2NodeClass["capacityReservationSelectorTerms"].([]any)
+		for _, entry := range terms {
+			term, _ := entry.(map[string]any)
+			if id, _ := term["id"].(string); id != "" {
+				reservations = append(reservations, id)
+			}
+		}
+		group, _ := override.EC2NodeClass["placementGroupSelector"].(map[string]any)
+		for _, by := range []string{"id", "name"} {
+			if value, _ := group[by].(string); value != "" {
+				groups = append(groups, value)
+			}
+		}
+	}
+	return reservations, groups
+}
+
 // snapshots refuses volumes that are created from a snapshot. A snapshot may hold anyone's data, and whoever writes the
 // rack's parameters could read it on a node.
 func (s source) snapshots(config map[string]any) {

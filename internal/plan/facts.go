@@ -46,6 +46,10 @@ type Facts struct {
 	// Aged maps aliases by age, such as al2023@latest-7d, to the alias of the release that they name today, "" if AWS has none. What was
 	// not looked up is left out.
 	Aged map[string]string `json:"aged,omitempty"`
+	// Reservations maps the IDs of capacity reservations and blocks that pools name to those that EC2 shows the account, PlacementGroups
+	// the IDs and names of placement groups to their states. What EC2 shows none for is left out. Both are nil if nothing was looked up.
+	Reservations    map[string]Reservation `json:"reservations,omitzero"`
+	PlacementGroups map[string]string      `json:"placementGroups,omitzero"`
 	// APIs are those APIs of the cluster that templates of Karpenter's chart ask for and that it serves (MonitorAPI), or nil if
 	// they were not looked up.
 	APIs []string `json:"apis,omitzero"`
@@ -278,6 +282,19 @@ type Resources struct {
 // AutoScalingGroup is the Auto Scaling group behind a node group.
 type AutoScalingGroup struct {
 	Name string `json:"name"`
+}
+
+// Reservation is a capacity reservation or a capacity block.
+type Reservation struct {
+	InstanceType string `json:"instanceType"`
+	Zone         string `json:"zone"`
+	// State is EC2's: active, scheduled, expired, ….
+	State string `json:"state"`
+	// Total and Free are numbers of instances.
+	Total int `json:"total"`
+	Free  int `json:"free"`
+	// Ends is when it ends (RFC 3339) if that is within a week.
+	Ends string `json:"ends,omitempty"`
 }
 
 // Image is an AMI.

@@ -35,7 +35,7 @@ func (c Compiled) Images(facts plan.Facts, inForce *plan.Plan) (problems, warnin
 				continue
 			}
 			switch {
-			case selects(inForce, d.name, term):
+			case selects(inForce, d.name, "amiSelectorTerms", term):
 				found.Message += "; it is in force, and no node is launched from it until then"
 				warnings = append(warnings, found.Problem)
 			case found.unknown:
@@ -50,13 +50,13 @@ func (c Compiled) Images(facts plan.Facts, inForce *plan.Plan) (problems, warnin
 }
 
 // selects reports whether an EC2NodeClass of a plan has a term.
-func selects(p *plan.Plan, class string, term map[string]any) bool {
+func selects(p *plan.Plan, class, field string, term map[string]any) bool {
 	if p == nil {
 		return false
 	}
 	return slices.ContainsFunc(p.NodePools.Objects, func(object plan.Object) bool {
 		name, _ := inner(object, "metadata")["name"].(string)
-		return object["kind"] == "EC2NodeClass" && name == class && slices.ContainsFunc(objects(inner(object, "spec")["amiSelectorTerms"]),
+		return object["kind"] == "EC2NodeClass" && name == class && slices.ContainsFunc(objects(inner(object, "spec")[field]),
 			func(of map[string]any) bool { return reflect.DeepEqual(of, term) })
 	})
 }

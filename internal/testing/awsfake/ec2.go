@@ -23,6 +23,9 @@ type EC2 struct {
 	TemplateGroups map[string][]string
 	// Types are the instance types that EC2 knows, with their architectures.
 	Types map[string]types.ArchitectureType
+	// Reservations and PlacementGroups are those of the account.
+	Reservations    []types.CapacityReservation
+	PlacementGroups []types.PlacementGroup
 	// Images are the images that EC2 shows the account.
 	Images []types.Image
 	// Instances holds instances by id. Delay is how many descriptions show a terminated one as shutting down.
@@ -187,6 +190,25 @@ func (e *EC2) DescribeImages(_ context.Context, in *ec2.DescribeImagesInput,
 	}
 	page, next := pageOf(found, in.NextToken, 1)
 	return &ec2.DescribeImagesOutput{Images: page, NextToken: next}, nil
+}
+
+// DescribeCapacityReservations returns all, one a page.
+func (e *EC2) DescribeCapacityReservations(_ context.Context, in *ec2.DescribeCapacityReservationsInput,
+	_ ...func(*ec2.Options)) (*ec2.DescribeCapacityReservationsOutput, error) {
+	if err := e.call("EC2.DescribeCapacityReservations", ""); err != nil {
+		return nil, err
+	}
+	page, next := pageOf(e.Reservations, in.NextToken, 1)
+	return &ec2.DescribeCapacityReservationsOutput{CapacityReservations: page, NextToken: next}, nil
+}
+
+// DescribePlacementGroups returns all.
+func (e *EC2) DescribePlacementGroups(context.Context, *ec2.DescribePlacementGroupsInput,
+	...func(*ec2.Options)) (*ec2.DescribePlacementGroupsOutput, error) {
+	if err := e.call("EC2.DescribePlacementGroups", ""); err != nil {
+		return nil, err
+	}
+	return &ec2.DescribePlacementGroupsOutput{PlacementGroups: e.PlacementGroups}, nil
 }
 
 // filtered returns the ids of the existing resources that match the filters.
