@@ -9,6 +9,18 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
+// observed returns facts of a cluster as a pass has them.
+func observed() plan.Facts {
+	return plan.Facts{
+		Cluster: &plan.ClusterFacts{Cluster: plan.Cluster{Name: "demo", ARN: "arn:aws:eks:eu-central-1:123456789012:cluster/demo",
+			Partition: "aws"}, Status: "ACTIVE", Version: "1.35"},
+		NodeGroups: []plan.NodeGroup{
+			{Name: "a", Taints: []plan.NodeGroupTaint{{Key: "CriticalAddonsOnly", Effect: "NO_SCHEDULE"}}}, {Name: "b"}},
+		PodIdentity: true,
+		Subnets:     []plan.Tagged{{ID: "subnet-0123456789abcdef0"}}, SecurityGroups: []plan.Tagged{{ID: "sg-0123456789abcdef0"}},
+	}
+}
+
 // A parameter that nothing reads would be accepted and have no effect.
 func TestEveryParameterIsUsed(t *testing.T) {
 	base := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "build_node_enabled": "true",
@@ -21,14 +33,7 @@ func TestEveryParameterIsUsed(t *testing.T) {
 		"karpenter_node_volume_type": "gp2", "system_node_groups": "b", "build_node_groups": "b",
 		"migrate_node_groups": "b",
 	}
-	facts := plan.Facts{
-		Cluster: &plan.ClusterFacts{Cluster: plan.Cluster{Name: "demo", ARN: "arn:aws:eks:eu-central-1:123456789012:cluster/demo",
-			Partition: "aws"}, Status: "ACTIVE", Version: "1.35"},
-		NodeGroups: []plan.NodeGroup{
-			{Name: "a", Taints: []plan.NodeGroupTaint{{Key: "CriticalAddonsOnly", Effect: "NO_SCHEDULE"}}}, {Name: "b"}},
-		PodIdentity: true,
-		Subnets:     []plan.Tagged{{ID: "subnet-0123456789abcdef0"}}, SecurityGroups: []plan.Tagged{{ID: "sg-0123456789abcdef0"}},
-	}
+	facts := observed()
 	for _, p := range params.Table {
 		seen := func(texts map[string]string) string {
 			parsed := params.Parse(params.Input{Rack: "demo", Params: texts})

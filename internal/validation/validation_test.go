@@ -297,13 +297,14 @@ func TestAPoolThatWasPlannedButNeverMade(t *testing.T) {
 		return map[string]string{"additional_karpenter_nodepools_config": text}
 	}
 	running := func(names ...string) plan.Facts {
-		facts := plan.Facts{Pools: map[string]plan.PoolFacts{}}
+		facts := observed()
+		facts.Pools = map[string]plan.PoolFacts{}
 		for _, name := range names {
 			facts.Pools[name] = plan.PoolFacts{Nodes: 2}
 		}
 		return facts
 	}
-	was := compared(t, pools(`[{"name":"a","dedicated":true}]`), plan.Facts{}, nil).Plan
+	was := compared(t, pools(`[{"name":"a","dedicated":true}]`), observed(), nil).Plan
 	for _, c := range []struct {
 		what    string
 		is      string
@@ -316,7 +317,7 @@ func TestAPoolThatWasPlannedButNeverMade(t *testing.T) {
 		{"changed, made", `[{"name":"a","dedicated":true,"cpu_limit":7}]`, running("workload", "a"), "pool a is changed: its 2 nodes stay"},
 		{"removed, made", `[]`, running("workload", "a"), "pool a is retired: it launches no more nodes, Karpenter empties " +
 			"its 2 nodes, as its disruption budget allows, and it goes with the last one"},
-		{"changed, not looked up", `[{"name":"a","dedicated":true,"cpu_limit":7}]`, plan.Facts{}, "pool a is changed: its nodes stay"},
+		{"changed, not looked up", `[{"name":"a","dedicated":true,"cpu_limit":7}]`, observed(), "pool a is changed: its nodes stay"},
 	} {
 		var effects []string
 		for _, e := range compared(t, pools(c.is), c.running, &was).Plan.Effects {
