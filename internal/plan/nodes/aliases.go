@@ -28,7 +28,8 @@ func (c Compiled) Aliases(facts plan.Facts, inForce *plan.Plan) (problems, warni
 				continue
 			}
 			found, end := &refused, "Karpenter would launch none"
-			if selects(inForce, d.name, "amiSelectorTerms", term) && containsAll(absentOf(alias, c.version, inForceDraft(inForce, d.name), facts), missing) {
+			if selects(inForce, d.name, "amiSelectorTerms", term) &&
+				containsAll(absentOf(alias, c.version, inForceDraft(inForce, d.name), facts), missing) {
 				found, end = &known, "Karpenter launches none, and the nodes that run stay until they are replaced"
 			}
 			family, _, _ := strings.Cut(alias, "@")

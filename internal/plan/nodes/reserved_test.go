@@ -9,7 +9,8 @@ import (
 )
 
 func TestReserved(t *testing.T) {
-	const own = `{"nodePool":{"template":{"spec":{"requirements":[{"key":"karpenter.sh/capacity-type","operator":"In","values":["reserved"]},` +
+	const own = `{"nodePool":{"template":{"spec":{"requirements":[` +
+		`{"key":"karpenter.sh/capacity-type","operator":"In","values":["reserved"]},` +
 		`{"key":"kubernetes.io/arch","operator":"In","values":["amd64"]},` +
 		`{"key":"karpenter.k8s.aws/instance-family","operator":"In","values":["m7i"]}]}}},` +
 		`"ec2NodeClass":{"capacityReservationSelectorTerms":[{"id":"cr-1"}]}}`
@@ -31,8 +32,8 @@ func TestReserved(t *testing.T) {
 		{own, nil, nil, "", ""}, // not looked up
 		{own, map[string]plan.Reservation{}, nil, "no such capacity reservation", ""},
 		{own, with(func(r *plan.Reservation) { r.State = "expired" }), nil, "which is expired", ""},
-		{own, with(func(r *plan.Reservation) { r.InstanceType = "p5.48xlarge" }), nil, "which the requirements of NodePool workload leave out", ""},
-		{own, with(func(r *plan.Reservation) { r.InstanceType = "m7g.large" }), nil, "which the requirements of NodePool workload leave out", ""},
+		{own, with(func(r *plan.Reservation) { r.InstanceType = "p5.48xlarge" }), nil, "which the requirements of NodePool workload", ""},
+		{own, with(func(r *plan.Reservation) { r.InstanceType = "m7g.large" }), nil, "which the requirements of NodePool workload", ""},
 		{own, with(func(r *plan.Reservation) { r.Zone = "us-east-1f" }), nil, "launches nodes in us-east-1a, us-east-1b only", ""},
 		{own, with(func(r *plan.Reservation) { r.Free = 0 }), nil, "", "of whose 4 instances of m7i.large none is free"},
 		{own, with(func(r *plan.Reservation) { r.Ends = "2026-12-01T00:00:00Z" }), nil, "", "which ends at 2026-12-01"},
