@@ -30,7 +30,7 @@ func (v *view) hear(ctx context.Context, client *k8s.Client) error {
 		return nil
 	}
 	last := map[string]*corev1.Event{}
-	return client.Where(ctx, k8s.Event, "source=karpenter", func(object *unstructured.Unstructured) error {
+	err := client.Where(ctx, k8s.Event, "source=karpenter", func(object *unstructured.Unstructured) error {
 		e, err := k8s.AsEvent(object)
 		if err != nil || v.now.Sub(k8s.LastSeen(e)) > recent {
 			return nil // Only another program's event can be unreadable.
@@ -45,6 +45,12 @@ func (v *view) hear(ctx context.Context, client *k8s.Client) error {
 		}
 		return nil
 	})
+	for _, p := range about {
+		if refused, known := v.refused[p.Pool.Pool]; known && p.Held == "" { // Karpenter ends no node before its replacement is there
+			p.Held = outcome.ShortenTo(mostHeld, "its replacement does not come: "+refused.words)
+		}
+	}
+	return err
 }
 
 // oldest returns the pools by the objects about which Karpenter says why their oldest node is still there.
