@@ -43,6 +43,9 @@ func (s *sawhorse) addDashboard() {
 	board.AddWidgets(
 		graph("Interruption queues: messages", messages()),
 		graph("Interruption queues: age of the oldest message", oldestMessage()))
+	board.AddWidgets(
+		graph("Instances that EC2 takes, by kind", s.interruptions()),
+		graph("Pods that wait for a node", s.overall(metrics.WaitingPods, "Maximum")))
 }
 
 func graph(title string, left ...awscloudwatch.IMetric) awscloudwatch.IWidget {
@@ -56,6 +59,16 @@ func (s *sawhorse) outOfLine() awscloudwatch.IMetric {
 		Expression: jsii.String(fmt.Sprintf(`SEARCH('{"%s",%s} MetricName="%s"', 'Maximum', 300)`,
 			s.StackName, metrics.Dimension, metrics.OutOfLine)),
 		Label:  jsii.String("${PROP('Dim." + metrics.Dimension + "')}"),
+		Period: minutes(5),
+	})
+}
+
+// interruptions searches for the metric of all kinds.
+func (s *sawhorse) interruptions() awscloudwatch.IMetric {
+	return awscloudwatch.NewSearchExpression(&awscloudwatch.SearchExpressionProps{
+		Expression: jsii.String(fmt.Sprintf(`SEARCH('{"%s",%s} MetricName="%s"', 'Sum', 300)`,
+			s.StackName, metrics.DimensionKind, metrics.Interruptions)),
+		Label:  jsii.String("${PROP('Dim." + metrics.DimensionKind + "')}"),
 		Period: minutes(5),
 	})
 }

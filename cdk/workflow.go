@@ -184,7 +184,7 @@ func (s *sawhorse) addSchedules() {
 			"source": events.Source, "detail-type": "Scheduled Resync", "time": awsscheduler.ContextAttribute_ScheduledTime(),
 		})
 	s.schedule("Rollout Schedule", "Looks at the nodes of all racks, which follow a pass for hours", "rollout",
-		s.RolloutMinutes, s.RolloutMinutes, map[string]any{})
+		s.RolloutMinutes, s.RolloutMinutes, map[string]any{"minutes": s.RolloutMinutes})
 }
 
 // schedule calls a function at an interval. A call that has been late for longer than the age is given up.

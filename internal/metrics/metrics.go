@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
@@ -41,6 +42,13 @@ const OutOfLine = "OutOfLine"
 const (
 	DegradedRacks = "DegradedRacks"
 	WaitingPods   = "WaitingPods"
+)
+
+// Interruptions is the metric by kind of interruption: how many instances EC2 has taken, or advised to leave, between two node checks.
+// It has data only if there were any.
+const (
+	Interruptions = "Interruptions"
+	DimensionKind = "Kind"
 )
 
 // LongestPass is the running time in seconds of the longest pass that holds a rack, or 0 if there is none. Each tick of
@@ -135,6 +143,17 @@ func (w Writer) Waiting(pods int) error {
 		return nil
 	}
 	return w.overall("waiting pods", metric{WaitingPods, "Count"}, pods)
+}
+
+// Interrupted writes a line for each kind of interruption.
+func (w Writer) Interrupted(kinds map[string]int) error {
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		line := map[string]any{"msg": "interruptions", DimensionKind: kind, Interruptions: kinds[kind]}
+		if err := w.write(line, directive{w.Namespace, [][]string{{DimensionKind}}, []metric{{Interruptions, "Count"}}}); err != nil {
+			return fmt.Errorf("interruptions: metrics: %w", err)
+		}
+	}
+	return nil
 }
 
 // Longest writes the line with the running time of the longest pass.

@@ -23,17 +23,25 @@ const (
 var blocks = map[string]bool{"DisruptionBlocked": true, "FailedDraining": true}
 
 // hear reads what Karpenter says in its events: why the oldest outdated or retiring node of each pool is still there, or the oldest
-// rotating one, and why pods have no node. Where there is neither, nothing is read.
+// rotating one, why pods have no node, and which instances EC2 takes. Where there are neither pods nor such nodes, it reads only what is
+// said of NodeClaims, and without nodes nothing.
 func (v *view) hear(ctx context.Context, client *k8s.Client) error {
-	about := v.oldest()
+	about, fields := v.oldest(), "source=karpenter"
 	if len(about)+len(v.waiters) == 0 {
-		return nil
+		if !v.counts() {
+			return nil
+		}
+		fields += ",involvedObject.kind=" + k8s.NodeClaim.Name
 	}
 	last := map[string]*corev1.Event{}
-	err := client.Where(ctx, k8s.Event, "source=karpenter", func(object *unstructured.Unstructured) error {
+	err := client.Where(ctx, k8s.Event, fields, func(object *unstructured.Unstructured) error {
 		e, err := k8s.AsEvent(object)
-		if err != nil || v.now.Sub(k8s.LastSeen(e)) > recent {
-			return nil // Only another program's event can be unreadable.
+		if err != nil {
+			return nil // only another program's event can be unreadable
+		}
+		v.interrupts(e)
+		if v.now.Sub(k8s.LastSeen(e)) > recent {
+			return nil
 		}
 		v.hears(e)
 		p := about[e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name]

@@ -29,17 +29,19 @@ const (
 )
 
 // running reads the NodePools, EC2NodeClasses and NodeClaims of a rack, and the pods of its cluster that wait for a node. It
-// returns what it has found of a rack, and those of the retiring pools that have lost their last node.
-func (r *Rollout) running(ctx context.Context, client *k8s.Client, was store.Rollout) (next store.Rollout, emptied []string, err error) {
+// returns what it has found of a rack, those of the retiring pools that have lost their last node, and the interruptions by kind.
+func (r *Rollout) running(ctx context.Context, client *k8s.Client, was store.Rollout, of slot) (
+	next store.Rollout, emptied []string, interrupted map[string]int, err error) {
 	known := slices.Clone(was.Names)
 	for _, pool := range was.Pools {
 		known = append(known, pool.Pool) // one that was removed since
 	}
 	set, err := client.PoolSet(ctx, was.Rack, known...)
 	if err != nil {
-		return was, nil, err
+		return was, nil, nil, err
 	}
 	v := newView(was, set, r.Now())
+	v.slot = of
 	// One page of NodeClaims at a time: all those of a large cluster would not fit into the function's memory.
 	err = client.Each(ctx, k8s.NodeClaim, "", "", func(claim *unstructured.Unstructured) error {
 		if set.Owns(claim) {
@@ -51,15 +53,15 @@ func (r *Rollout) running(ctx context.Context, client *k8s.Client, was store.Rol
 		err = v.wait(ctx, client)
 	}
 	if err != nil {
-		return was, nil, err
+		return was, nil, nil, err
 	}
 	emptied = v.emptied()
 	if err := v.hear(ctx, client); err != nil && len(v.waiters) > 0 { // what holds a node need not be known
-		return was, nil, err
+		return was, nil, nil, err
 	}
 	next = was
 	next.Pools, next.Waiting, next.Latest = v.result(), v.waiting(), v.latest(was.Latest)
-	return next, emptied, nil
+	return next, emptied, v.interrupted, nil
 }
 
 // view is what a node check has found so far.
@@ -71,6 +73,9 @@ type view struct {
 	// waiters are the pods that have waited too long for a node, and refused says why launches of a pool have failed.
 	waiters map[types.UID]*waiter
 	refused map[string]refusal
+	// interrupted counts the interruptions in the slot, by kind.
+	slot        slot
+	interrupted map[string]int
 }
 
 // pool is what was found of one pool.
@@ -93,7 +98,7 @@ type pool struct {
 
 func newView(was store.Rollout, set k8s.PoolSet, now time.Time) *view {
 	v := &view{now: now, before: map[string]store.Pool{}, pools: map[string]*pool{},
-		waiters: map[types.UID]*waiter{}, refused: map[string]refusal{}}
+		waiters: map[types.UID]*waiter{}, refused: map[string]refusal{}, interrupted: map[string]int{}}
 	for _, one := range was.Pools {
 		v.before[one.Pool] = one
 	}

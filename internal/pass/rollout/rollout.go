@@ -28,6 +28,8 @@ import (
 type Event struct {
 	// Rack limits the call to one rack, for operators. The schedule leaves it empty.
 	Rack string `json:"rack"`
+	// Minutes is the time between two ticks. Without it no interruptions are counted.
+	Minutes int `json:"minutes"`
 }
 
 // Answer says what a call has found, for the log.
@@ -39,6 +41,8 @@ type Answer struct {
 	Degraded []string `json:"degraded,omitempty"`
 	// Waiting is the number of pods that have waited too long for a node.
 	Waiting int `json:"waiting,omitempty"`
+	// Interrupted is how many instances EC2 has taken, or advised to leave, by Karpenter's word for it.
+	Interrupted map[string]int `json:"interrupted,omitempty"`
 }
 
 // Rollout looks at racks.
@@ -84,7 +88,7 @@ func (r *Rollout) Run(ctx context.Context, event Event) (Answer, error) {
 		}
 		begun++
 		looks.Go(func() error {
-			found, err := r.one(ctx, was)
+			found, err := r.one(ctx, was, slotBefore(r.Now(), event.Minutes))
 			mutex.Lock()
 			defer mutex.Unlock()
 			failed = append(failed, err) // and the other looks go on
@@ -104,7 +108,8 @@ func (r *Rollout) Run(ctx context.Context, event Event) (Answer, error) {
 	if len(list) > 0 {
 		r.Log.Info("rollouts", "racks", answer.Racks, "reported", answer.Reported, "degraded", answer.Degraded, "waiting", answer.Waiting)
 	}
-	return answer, errors.Join(append(failed, r.Metrics.Degraded(answer.Degraded, recovered), r.Metrics.Waiting(answer.Waiting))...)
+	return answer, errors.Join(append(failed, r.Metrics.Degraded(answer.Degraded, recovered), r.Metrics.Waiting(answer.Waiting),
+		r.Metrics.Interrupted(answer.Interrupted))...)
 }
 
 // list returns the racks to look at.
@@ -130,6 +135,12 @@ func (a *Answer) add(rack string, found result) {
 		a.Degraded = append(a.Degraded, rack)
 	}
 	a.Waiting += found.waiting
+	for kind, n := range found.interrupted {
+		if a.Interrupted == nil {
+			a.Interrupted = map[string]int{}
+		}
+		a.Interrupted[kind] += n
+	}
 }
 
 // result is what the look at one rack has found.
@@ -137,19 +148,21 @@ type result struct {
 	looked, reported, degraded bool
 	// waiting is how many pods wait for a node.
 	waiting int
+	// interrupted counts interruptions by kind.
+	interrupted map[string]int
 	// recovered means that the rack is not degraded any more, and as its parameters say.
 	recovered bool
 }
 
 // one looks at one rack, and reports what is new.
-func (r *Rollout) one(ctx context.Context, was store.Rollout) (result, error) {
+func (r *Rollout) one(ctx context.Context, was store.Rollout, of slot) (result, error) {
 	ctx, end := context.WithTimeout(ctx, longest)
 	defer end()
 	client, err := r.Dial(ctx, was.Cluster)
 	if err != nil {
 		return result{}, fmt.Errorf("rack %s: look at its nodes: %w", was.Rack, err)
 	}
-	next, emptied, err := r.running(ctx, client, was)
+	next, emptied, interrupted, err := r.running(ctx, client, was, of)
 	if err != nil {
 		return result{}, fmt.Errorf("rack %s: look at its nodes: %w", was.Rack, err)
 	}
@@ -166,7 +179,7 @@ func (r *Rollout) one(ctx context.Context, was store.Rollout) (result, error) {
 			return result{looked: true}, fmt.Errorf("rack %s: request a pass: %w", was.Rack, err)
 		}
 	}
-	found := result{looked: true, degraded: next.Degrades(), waiting: next.Waiting.Pods()}
+	found := result{looked: true, degraded: next.Degrades(), waiting: next.Waiting.Pods(), interrupted: interrupted}
 	next.Migrating = migrating
 	if now := r.Now(); was.Ended.IsZero() && rolledOut(was, next.Pools, now) {
 		next.Ended = now

@@ -1,0 +1,47 @@
+package rollout
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+)
+
+// interruptions are the reasons of Karpenter's events about a NodeClaim whose instance EC2 takes or advises to leave, in all versions
+// of the catalogue (pkg/controllers/interruption/events).
+var interruptions = map[string]bool{
+	"SpotInterrupted": true, "SpotRebalanceRecommendation": true, "CapacityReservationInstanceInterrupted": true,
+	"InstanceStopping": true, "InstanceTerminating": true, "InstanceUnhealthy": true,
+}
+
+// slot is the time whose interruptions a tick counts: the last whole interval between ticks, so that none is counted twice, however late
+// a tick comes. It is empty for a call that is no tick.
+type slot struct{ begin, end time.Time }
+
+func slotBefore(now time.Time, minutes int) slot {
+	each := time.Duration(minutes) * time.Minute
+	if each == 0 {
+		return slot{}
+	}
+	end := now.Truncate(each)
+	return slot{end.Add(-each), end}
+}
+
+// interrupts counts an event of Karpenter's about an interruption, by its kind. Karpenter sends one about the node too.
+func (v *view) interrupts(e *corev1.Event) {
+	at := k8s.LastSeen(e)
+	if interruptions[e.Reason] && e.InvolvedObject.Kind == k8s.NodeClaim.Name && !at.Before(v.slot.begin) && at.Before(v.slot.end) {
+		v.interrupted[e.Reason]++
+	}
+}
+
+// counts reports whether there may be interruptions to count.
+func (v *view) counts() bool {
+	for _, p := range v.pools {
+		if p.Nodes > 0 {
+			return !v.slot.end.IsZero()
+		}
+	}
+	return false
+}

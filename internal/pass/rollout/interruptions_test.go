@@ -1,0 +1,51 @@
+package rollout
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Each interruption is counted by one tick, whenever it comes, with the kind that Karpenter says; a call that is no tick counts none.
+func TestInterruptions(t *testing.T) {
+	s := begin(t, "workload")
+	s.runs(claim("a", "workload", "1", "1"))
+	says := func(name, kind, reason string, at time.Time) {
+		event := object{"apiVersion": "v1", "kind": "Event", "metadata": object{"name": name, "namespace": "default"}, "reason": reason,
+			"message": "it was triggered", "lastTimestamp": at.Format(time.RFC3339), "involvedObject": object{"kind": kind, "name": name},
+			"source": object{"component": "karpenter"}}
+		s.Create(event)
+	}
+	slot := start.Truncate(5 * time.Minute).Add(5 * time.Minute)
+	says("1", "NodeClaim", "SpotInterrupted", slot)
+	says("2", "Node", "SpotInterrupted", slot)
+	says("3", "NodeClaim", "SpotInterrupted", slot.Add(299*time.Second))
+	says("4", "NodeClaim", "InstanceUnhealthy", slot.Add(time.Minute))
+	says("5", "NodeClaim", "SpotInterrupted", slot.Add(5*time.Minute)) // the next tick's
+	says("6", "NodeClaim", "SpotInterrupted", slot.Add(-time.Second))
+	says("7", "NodeClaim", "Launched", slot)
+	for _, c := range []struct {
+		event Event
+		at    time.Duration
+		want  map[string]int
+	}{
+		{Event{Minutes: 5}, 5 * time.Minute, map[string]int{"SpotInterrupted": 2, "InstanceUnhealthy": 1}},
+		{Event{Minutes: 5}, 9 * time.Minute, map[string]int{"SpotInterrupted": 2, "InstanceUnhealthy": 1}}, // a late tick
+		{Event{Minutes: 5}, 10 * time.Minute, map[string]int{"SpotInterrupted": 1}},
+		{Event{}, 5 * time.Minute, nil},
+	} {
+		s.clock = slot.Add(c.at)
+		s.measured.Reset()
+		answer, err := s.rollout.Run(t.Context(), c.event)
+		s.must(err)
+		if !reflect.DeepEqual(answer.Interrupted, c.want) {
+			t.Errorf("%+v after %s: %v, want %v", c.event, c.at, answer.Interrupted, c.want)
+		}
+		for kind := range c.want {
+			if !strings.Contains(s.measured.String(), `"Kind":"`+kind+`"`) {
+				t.Errorf("measured %s", s.measured)
+			}
+		}
+	}
+}
