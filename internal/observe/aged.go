@@ -36,7 +36,9 @@ func (o *Observer) aged(ctx context.Context, config params.Config, kubernetes st
 		if err != nil {
 			return err
 		}
-		release, err := o.releaseOf(ctx, family, kubernetes, age, aliasesOf(inForce))
+		own := config.Aliases() // of pools that select their own: a newer release that one tries out is not for the others
+		has := slices.DeleteFunc(aliasesOf(inForce), func(a string) bool { return slices.Contains(own, a) })
+		release, err := o.releaseOf(ctx, family, kubernetes, age, has)
 		if err != nil {
 			return err
 		}
@@ -68,8 +70,9 @@ func aliasesOf(p *plan.Plan) (all []string) {
 }
 
 // releaseOf returns the newest release of a family that has been out for some time, is not newer than what @latest names, and has all
-// images that @latest has; "" if there is none. It is never older than what a pool has already, unless AWS has withdrawn that. If none has
-// been out so long, as when a version of Kubernetes is new, it is the oldest.
+// images that @latest has; "" if there is none. It is never older than what pools have already, unless AWS has withdrawn that: it stays
+// though @latest has a kind of image since that it lacks. If none has been out so long, as when a version of Kubernetes is new, it is the
+// oldest.
 func (o *Observer) releaseOf(ctx context.Context, family, kubernetes string, age time.Duration, has []string) (string, error) {
 	released, of, err := o.releases(ctx, fmt.Sprintf(namesOf[family], kubernetes))
 	if err != nil {
@@ -108,7 +111,7 @@ func (o *Observer) releaseOf(ctx context.Context, family, kubernetes string, age
 		if err != nil {
 			return "", err
 		}
-		if len(lacks(latest, images, family, release, kubernetes)) == 0 {
+		if slices.Contains(has, family+"@"+release) || len(lacks(latest, images, family, release, kubernetes)) == 0 {
 			return release, nil
 		}
 	}

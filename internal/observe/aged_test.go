@@ -48,6 +48,9 @@ func TestAged(t *testing.T) {
 		{"not newer than what @latest names", "al2023@latest-1d", func(s *scene) { s.recommends("v20260814") }, "", "al2023@v20260814"},
 		{"it never goes back", "al2023@latest-7d", func(*scene) {}, "al2023@v20260828", "al2023@v20260828"},
 		{"it goes on", "al2023@latest-7d", func(*scene) {}, "al2023@v20260814", "al2023@v20260821"},
+		{"nor for a kind that @latest has only now", "al2023@latest-7d", func(s *scene) {
+			delete(s.cloud.SSM.Values, plan.BehindAlias("al2023@v20260821", "1.35")[4].Parameter)
+		}, "al2023@v20260821", "al2023@v20260821"},
 		{"what was withdrawn does not stay", "al2023@latest-7d", func(*scene) {}, "al2023@v20260901", "al2023@v20260821"},
 		{"all images are there", "al2023@latest-5d", func(s *scene) { s.publishes("v20260825", 6, "arm64-nvidia") }, "", "al2023@v20260821"},
 		{"none is so old", "al2023@latest-90d", func(*scene) {}, "", "al2023@v20260814"},
@@ -67,12 +70,35 @@ func TestAged(t *testing.T) {
 		config := enabled
 		config.AMIAliases = map[string]string{"x": c.alias}
 		if c.inForce != "" {
-			class := plan.Object{"kind": "EC2NodeClass", "spec": map[string]any{"amiSelectorTerms": []any{map[string]any{"alias": c.inForce}}}}
-			p := &plan.Plan{Format: plan.Format, Rack: "demo", NodePools: plan.NodePools{Objects: []plan.Object{class}}}
-			s.must(s.store.SavePlan(t.Context(), p))
+			s.runs(c.inForce)
 		}
 		if got, found := s.observed(config, plan.Records{}).Aged[c.alias]; got != c.want || !found {
 			t.Errorf("%s: %q, want %q", c.what, got, c.want)
 		}
+	}
+}
+
+// runs makes a plan the one in force whose pools have the aliases.
+func (s *scene) runs(aliases ...string) {
+	p := &plan.Plan{Format: plan.Format, Rack: "demo"}
+	for _, alias := range aliases {
+		class := plan.Object{"kind": "EC2NodeClass", "spec": map[string]any{"amiSelectorTerms": []any{map[string]any{"alias": alias}}}}
+		p.NodePools.Objects = append(p.NodePools.Objects, class)
+	}
+	s.must(s.store.SavePlan(s.Context(), p))
+}
+
+// A pool with a newer release of its own, which tries it out, does not bring it to the others.
+func TestAgedBesideAPool(t *testing.T) {
+	s := begin(t)
+	s.publishes("v20260821", 9)
+	s.publishes("v20260828", 2)
+	s.recommends("v20260828")
+	s.runs("al2023@v20260821", "al2023@v20260828")
+	config := enabled
+	config.AMIAliases = map[string]string{"al2023": "al2023@latest-7d"}
+	config.Workload.Override.EC2NodeClass = map[string]any{"amiSelectorTerms": []any{map[string]any{"alias": "al2023@v20260828"}}}
+	if got := s.observed(config, plan.Records{}).Aged["al2023@latest-7d"]; got != "al2023@v20260821" {
+		t.Errorf("%q", got)
 	}
 }
