@@ -59,7 +59,7 @@ type Rollout struct {
 }
 
 const (
-	// together is how many racks are looked at at the same time. A look is one DescribeCluster and four lists, one after
+	// together is how many racks are looked at at the same time. A look is one DescribeCluster and five lists, one after
 	// the other. They take some 0.3 s, so EKS gets some ten calls a second, however many racks there are.
 	together = 3
 	// longest is how long one look may take, so that a cluster that does not answer does not hold up the others.
