@@ -184,7 +184,9 @@ func (s *sawhorse) addSchedules() {
 			"source": events.Source, "detail-type": "Scheduled Resync", "time": awsscheduler.ContextAttribute_ScheduledTime(),
 		})
 	s.schedule("Rollout Schedule", "Looks at the nodes of all racks, which follow a pass for hours", "rollout",
-		s.RolloutMinutes, s.RolloutMinutes, map[string]any{"minutes": s.RolloutMinutes})
+		s.RolloutMinutes, s.RolloutMinutes, map[string]any{
+			"time": awsscheduler.ContextAttribute_ScheduledTime(), "minutes": s.RolloutMinutes,
+		})
 }
 
 // schedule calls a function at an interval. A call that has been late for longer than the age is given up.

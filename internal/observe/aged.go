@@ -3,7 +3,6 @@ package observe
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
 
@@ -18,14 +17,10 @@ import (
 // namesOf are the names of a family's images for a version of Kubernetes, for EC2's filter.
 var namesOf = map[string]string{"al2023": "amazon-eks-node-al2023-*-%s-v*", "bottlerocket": "bottlerocket-aws-k8s-%s-*"}
 
-// releaseIn matches the release in the name of an image: amazon-eks-node-al2023-x86_64-standard-1.35-v20260828,
-// bottlerocket-aws-k8s-1.35-nvidia-aarch64-v1.44.0-0dfb3e3c.
-var releaseIn = regexp.MustCompile(`-(v\d{8}|v\d+\.\d+\.\d+)(?:-[0-9a-f]+)?$`)
-
 // mostReleases is how many releases are looked at for one that has all images. AWS publishes those of one within a day.
 const mostReleases = 3
 
-// aged finds the releases that aliases by age name, and the images of these. Where none is written, nothing is read.
+// aged finds the releases that aliases by age name. Where none is written, nothing is read.
 func (o *Observer) aged(ctx context.Context, config params.Config, kubernetes string, facts *plan.Facts) error {
 	for _, alias := range config.AMIAliases {
 		family, age, is := plan.AgedAlias(alias)
@@ -142,13 +137,13 @@ func (o *Observer) releases(ctx context.Context, name string) (released map[stri
 	err = EachPage(ctx, pages, func(page *ec2.DescribeImagesOutput) {
 		for _, image := range page.Images {
 			made, err := time.Parse(time.RFC3339, aws.ToString(image.CreationDate))
-			m := releaseIn.FindStringSubmatch(aws.ToString(image.Name))
-			if m == nil || err != nil {
+			release := plan.ReleaseIn(aws.ToString(image.Name))
+			if release == "" || err != nil {
 				continue
 			}
-			of[aws.ToString(image.ImageId)] = m[1]
-			if made.After(released[m[1]]) {
-				released[m[1]] = made
+			of[aws.ToString(image.ImageId)] = release
+			if made.After(released[release]) {
+				released[release] = made
 			}
 		}
 	})

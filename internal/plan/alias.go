@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -60,6 +61,18 @@ func AgedAlias(alias string) (family string, age time.Duration, is bool) {
 	number, is := strings.CutPrefix(strings.TrimSuffix(version, "d"), "latest-")
 	days, err := strconv.Atoi(number)
 	return family, time.Duration(days) * 24 * time.Hour, is && err == nil
+}
+
+// release matches the release in the name of one of Amazon's images: amazon-eks-node-al2023-x86_64-standard-1.35-v20260828,
+// bottlerocket-aws-k8s-1.35-nvidia-aarch64-v1.44.0-0dfb3e3c.
+var release = regexp.MustCompile(`-(v\d{8}|v\d+\.\d+\.\d+)(?:-[0-9a-f]+)?$`)
+
+// ReleaseIn returns the release in the name of one of Amazon's images for nodes, or "".
+func ReleaseIn(image string) string {
+	if m := release.FindStringSubmatch(image); m != nil {
+		return m[1]
+	}
+	return ""
 }
 
 // NewerRelease reports whether a release of AMIs is newer than another one: v20260828 than v20260821, v1.44.0 than v1.9.3.

@@ -55,7 +55,7 @@ func (v *view) hear(ctx context.Context, client *k8s.Client) error {
 	})
 	for _, p := range about {
 		if refused, known := v.refused[p.Pool.Pool]; known && p.Held == "" { // Karpenter ends no node before its replacement is there
-			p.Held = outcome.ShortenTo(mostHeld, "its replacement does not come: "+refused.words)
+			p.Held = outcome.ShortenTo(mostHeld, "launches of the pool fail: "+refused.words)
 		}
 	}
 	return err

@@ -23,7 +23,7 @@ func TestWhatHoldsANode(t *testing.T) {
 			"Failed to drain node, 2 pods are waiting to be evicted"},
 		"no capacity": {"NodeClaim", "workload-fghij", "InsufficientCapacityError",
 			"NodeClaim workload-fghij event: creating instance, insufficient capacity, InsufficientInstanceCapacity: none",
-			"its replacement does not come: karpenter: InsufficientCapacityError: creating instance, insufficient capacity, " +
+			"launches of the pool fail: karpenter: InsufficientCapacityError: creating instance, insufficient capacity, " +
 				"InsufficientInstanceCapacity: none"},
 		"nothing that Karpenter says": {"NodeClaim", claimed, "Launched", "launched", ""},
 	} {

@@ -1,20 +1,17 @@
 package rollout
 
 import (
+	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
-
-// release matches the release in the name of one of Amazon's images: amazon-eks-node-al2023-x86_64-standard-1.35-v20260828,
-// bottlerocket-aws-k8s-1.35-x86_64-v1.44.0-0dfb3e3c.
-var release = regexp.MustCompile(`-(v\d{8}|v\d+\.\d+\.\d+)(?:-[0-9a-f]+)?$`)
 
 // followed is the alias @latest of an EC2NodeClass, with the images that Karpenter has found for it.
 type followed struct {
@@ -36,12 +33,17 @@ func follows(class *unstructured.Unstructured) (f followed) {
 		image, _ := entry.(map[string]any)
 		id, _ := image["id"].(string)
 		name, _ := image["name"].(string)
-		if m := release.FindStringSubmatch(name); m != nil {
-			name = m[1]
-		}
-		f.ids, f.image = append(f.ids, id), max(f.image, name)
+		f.ids, f.image = append(f.ids, id), newest(f.image, cmp.Or(plan.ReleaseIn(name), name))
 	}
 	return f
+}
+
+// newest returns the newer one of two releases. Names of images that have none are in any order, and always the same.
+func newest(a, b string) string {
+	if a == "" || plan.NewerRelease(b, a) || !plan.NewerRelease(a, b) && b > a {
+		return b
+	}
+	return a
 }
 
 // older reports whether a node runs an image that the alias does not name any more.
@@ -59,7 +61,7 @@ func (v *view) latest(before []store.LatestImage) (all []store.LatestImage) {
 			continue
 		}
 		image := by[f.alias]
-		by[f.alias] = store.LatestImage{Alias: f.alias, Image: max(image.Image, f.image), Older: image.Older + p.older}
+		by[f.alias] = store.LatestImage{Alias: f.alias, Image: newest(image.Image, f.image), Older: image.Older + p.older}
 	}
 	for _, alias := range slices.Sorted(maps.Keys(by)) {
 		image := by[alias]

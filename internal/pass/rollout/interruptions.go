@@ -15,17 +15,16 @@ var interruptions = map[string]bool{
 	"InstanceStopping": true, "InstanceTerminating": true, "InstanceUnhealthy": true,
 }
 
-// slot is the time whose interruptions a tick counts: the last whole interval between ticks, so that none is counted twice, however late
-// a tick comes. It is empty for a call that is no tick.
+// slot is the time whose interruptions a tick counts: that from when the tick before was due until it was due itself, so that each is
+// counted once, however late a tick comes. It is empty for a call that is no tick.
 type slot struct{ begin, end time.Time }
 
-func slotBefore(now time.Time, minutes int) slot {
-	each := time.Duration(minutes) * time.Minute
-	if each == 0 {
+func (e Event) slot() slot {
+	due, err := time.Parse(time.RFC3339, e.Time)
+	if err != nil {
 		return slot{}
 	}
-	end := now.Truncate(each)
-	return slot{end.Add(-each), end}
+	return slot{due.Add(-time.Duration(e.Minutes) * time.Minute), due}
 }
 
 // interrupts counts an event of Karpenter's about an interruption, by its kind. Karpenter sends one about the node too.

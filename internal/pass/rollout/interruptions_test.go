@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Each interruption is counted by one tick, whenever it comes, with the kind that Karpenter says; a call that is no tick counts none.
+// Each interruption is counted by the tick that was due after it, with the kind that Karpenter says; a call that is no tick counts none.
 func TestInterruptions(t *testing.T) {
 	s := begin(t, "workload")
 	s.runs(claim("a", "workload", "1", "1"))
@@ -17,7 +17,10 @@ func TestInterruptions(t *testing.T) {
 			"source": object{"component": "karpenter"}}
 		s.Create(event)
 	}
-	slot := start.Truncate(5 * time.Minute).Add(5 * time.Minute)
+	slot := start.Add(5 * time.Minute)
+	due := func(minutes int) Event {
+		return Event{Time: slot.Add(time.Duration(minutes) * time.Minute).Format(time.RFC3339), Minutes: 5}
+	}
 	says("1", "NodeClaim", "SpotInterrupted", slot)
 	says("2", "Node", "SpotInterrupted", slot)
 	says("3", "NodeClaim", "SpotInterrupted", slot.Add(299*time.Second))
@@ -30,9 +33,9 @@ func TestInterruptions(t *testing.T) {
 		at    time.Duration
 		want  map[string]int
 	}{
-		{Event{Minutes: 5}, 5 * time.Minute, map[string]int{"SpotInterrupted": 2, "InstanceUnhealthy": 1}},
-		{Event{Minutes: 5}, 9 * time.Minute, map[string]int{"SpotInterrupted": 2, "InstanceUnhealthy": 1}}, // a late tick
-		{Event{Minutes: 5}, 10 * time.Minute, map[string]int{"SpotInterrupted": 1}},
+		{due(5), 5 * time.Minute, map[string]int{"SpotInterrupted": 2, "InstanceUnhealthy": 1}},
+		{due(5), 9 * time.Minute, map[string]int{"SpotInterrupted": 2, "InstanceUnhealthy": 1}}, // a late tick
+		{due(10), 10 * time.Minute, map[string]int{"SpotInterrupted": 1}},
 		{Event{}, 5 * time.Minute, nil},
 	} {
 		s.clock = slot.Add(c.at)

@@ -28,8 +28,9 @@ import (
 type Event struct {
 	// Rack limits the call to one rack, for operators. The schedule leaves it empty.
 	Rack string `json:"rack"`
-	// Minutes is the time between two ticks. Without it no interruptions are counted.
-	Minutes int `json:"minutes"`
+	// Time is when the tick was due (RFC 3339), and Minutes the time between two ticks. A call without them counts no interruptions.
+	Time    string `json:"time"`
+	Minutes int    `json:"minutes"`
 }
 
 // Answer says what a call has found, for the log.
@@ -88,7 +89,7 @@ func (r *Rollout) Run(ctx context.Context, event Event) (Answer, error) {
 		}
 		begun++
 		looks.Go(func() error {
-			found, err := r.one(ctx, was, slotBefore(r.Now(), event.Minutes))
+			found, err := r.one(ctx, was, event.slot())
 			mutex.Lock()
 			defer mutex.Unlock()
 			failed = append(failed, err) // and the other looks go on
