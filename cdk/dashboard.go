@@ -14,6 +14,7 @@ import (
 // addDashboard adds the dashboard. From top to bottom it shows whether every rack matches its parameters, what is
 // wrong, what was changed recently, and the health of Sawhorse itself.
 func (s *sawhorse) addDashboard() {
+	outOfLine := s.each(metrics.Dimension, metrics.OutOfLine, "Maximum")
 	var errors, throttles []awscloudwatch.IMetric
 	for _, f := range functions {
 		errors = append(errors, s.functions[f.name].MetricErrors(sum()))
@@ -25,13 +26,13 @@ func (s *sawhorse) addDashboard() {
 		Title: jsii.String("Is every rack as its parameters say? 0: yes, 1: rejected, failed, paused or degraded; its status says why"),
 		// The latest value. A rack that is out of line sends one in each resync interval, and one whenever it has
 		// something to report.
-		Metrics: &[]awscloudwatch.IMetric{s.outOfLine()}, Width: jsii.Number(24), Height: jsii.Number(4),
+		Metrics: &[]awscloudwatch.IMetric{outOfLine}, Width: jsii.Number(24), Height: jsii.Number(4),
 	}))
 	board.AddWidgets(awscloudwatch.NewAlarmStatusWidget(&awscloudwatch.AlarmStatusWidgetProps{
 		Title: jsii.String("Alarms"), Alarms: &s.alarms, Width: jsii.Number(24), Height: jsii.Number(4),
 	}))
 	board.AddWidgets(
-		graph("Racks out of line", s.outOfLine()),
+		graph("Racks out of line", outOfLine),
 		graph("Changes made", s.overall(metrics.Changes, "Sum")))
 	board.AddWidgets(
 		graph("Outcomes of passes", s.overall(metrics.Passes, "Sum"), s.overall(metrics.Rejected, "Sum"), s.overall(metrics.Failed, "Sum")),
@@ -44,7 +45,7 @@ func (s *sawhorse) addDashboard() {
 		graph("Interruption queues: messages", messages()),
 		graph("Interruption queues: age of the oldest message", oldestMessage()))
 	board.AddWidgets(
-		graph("Instances that EC2 takes, by kind", s.interruptions()),
+		graph("Instances that EC2 takes, by kind", s.each(metrics.DimensionKind, metrics.Interruptions, "Sum")),
 		graph("Pods that wait for a node", s.overall(metrics.WaitingPods, "Maximum")))
 }
 
@@ -52,24 +53,13 @@ func graph(title string, left ...awscloudwatch.IMetric) awscloudwatch.IWidget {
 	return awscloudwatch.NewGraphWidget(&awscloudwatch.GraphWidgetProps{Title: jsii.String(title), Left: &left, Width: jsii.Number(12)})
 }
 
-// outOfLine searches for the metric of all racks, with a line for each, because racks are added and removed after the
-// stack is deployed.
-func (s *sawhorse) outOfLine() awscloudwatch.IMetric {
+// each searches for a metric by a dimension, with a line for each of its values, because racks are added and removed, and kinds seen for
+// the first time, after the stack is deployed.
+func (s *sawhorse) each(dimension, name, statistic string) awscloudwatch.IMetric {
 	return awscloudwatch.NewSearchExpression(&awscloudwatch.SearchExpressionProps{
-		Expression: jsii.String(fmt.Sprintf(`SEARCH('{"%s",%s} MetricName="%s"', 'Maximum', 300)`,
-			s.StackName, metrics.Dimension, metrics.OutOfLine)),
-		Label:  jsii.String("${PROP('Dim." + metrics.Dimension + "')}"),
-		Period: minutes(5),
-	})
-}
-
-// interruptions searches for the metric of all kinds.
-func (s *sawhorse) interruptions() awscloudwatch.IMetric {
-	return awscloudwatch.NewSearchExpression(&awscloudwatch.SearchExpressionProps{
-		Expression: jsii.String(fmt.Sprintf(`SEARCH('{"%s",%s} MetricName="%s"', 'Sum', 300)`,
-			s.StackName, metrics.DimensionKind, metrics.Interruptions)),
-		Label:  jsii.String("${PROP('Dim." + metrics.DimensionKind + "')}"),
-		Period: minutes(5),
+		Expression: jsii.String(fmt.Sprintf(`SEARCH('{"%s",%s} MetricName="%s"', '%s', 300)`, s.StackName, dimension, name, statistic)),
+		Label:      jsii.String("${PROP('Dim." + dimension + "')}"),
+		Period:     minutes(5),
 	})
 }
 

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/metrics"
 )
 
 var update = flag.Bool("update", false, "write docs/dashboard.svg again")
@@ -167,13 +169,15 @@ func lines(w widget, left, top int) (svg string) {
 `, left, top+height, left+width)
 }
 
-// labels returns the labels or names of the metrics, or the racks' names if there is a line for each rack.
+// labels returns the labels or names of the metrics, or those of example racks or kinds if there is a line for each.
 func labels(w widget) (all []string) {
 	for _, m := range w.Properties.Metrics {
 		options, _ := m[len(m)-1].(map[string]any)
 		label, _ := options["label"].(string)
 		expression, _ := options["expression"].(string)
 		switch {
+		case strings.Contains(expression, "SEARCH") && strings.Contains(expression, ","+metrics.DimensionKind+"}"):
+			all = append(all, "SpotInterrupted", "InstanceUnhealthy")
 		case strings.Contains(expression, "SEARCH") || strings.Contains(expression, "GROUP BY"):
 			all = append(all, racks...)
 		case label != "":

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -189,11 +191,11 @@ func (s *Store) forget(ctx context.Context, rack string, summaries []item) error
 	deletes, ctx := errgroup.WithContext(ctx)
 	for _, values := range summaries {
 		deletes.Go(func() error {
-			var summary Summary
-			if err := unpack(values, "summary", &summary); err != nil {
-				return fmt.Errorf("rack %s: decode %s: %w", rack, stringOf(values, "sk"), err)
+			n, err := strconv.ParseInt(strings.TrimPrefix(stringOf(values, "sk"), "summary#"), 10, 64) // whatever the summary says
+			if err != nil {
+				return fmt.Errorf("rack %s: number of %s: %w", rack, stringOf(values, "sk"), err)
 			}
-			return s.deleteSnapshot(ctx, rack, summary.Number)
+			return s.deleteSnapshot(ctx, rack, n)
 		})
 	}
 	return deletes.Wait()

@@ -103,13 +103,14 @@ func TestWhichSnapshotsAreKept(t *testing.T) {
 	}
 }
 
-// A call that was interrupted is continued with what is left, also where the last snapshot has no summary yet.
+// A call that was interrupted is continued with what is left, also where the last snapshot has no summary yet, or one cannot be read.
 func TestForgetSnapshots(t *testing.T) {
 	s, cloud := store()
 	for n := range int64(40) {
 		must(t, s.AddSnapshot(t.Context(), "demo", snapshot(n+1, noon, fmt.Sprint(n))))
 	}
 	delete(cloud.Table.Items, "snapshot#demo summary#000000000040")
+	delete(cloud.Table.Items["snapshot#demo summary#000000000003"], "summary")
 	var deletes atomic.Int32
 	cloud.Before = func(call string) error {
 		if strings.HasPrefix(call, "DynamoDB.DeleteItem") && deletes.Add(1) > 30 {

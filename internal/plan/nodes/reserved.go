@@ -9,9 +9,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
+// comes has the states of reservations that become active later: a block begins on the day for which it was bought.
+var comes = map[string]bool{"pending": true, "scheduled": true, "payment-pending": true, "assessing": true, "delayed": true}
+
 // Reserved returns problems with capacity reservations, blocks and placement groups that a pool names and cannot use, and warnings about
-// those that are full or end soon. What the plan in force (nil if there is none) has already is a warning too: reservations end, and the
-// pool's other nodes go on.
+// those that are full, end soon or have not begun. What the plan in force (nil if there is none) cannot use either is a warning too:
+// reservations end, and the pool's other nodes go on.
 func (c Compiled) Reserved(facts plan.Facts, inForce *plan.Plan) (problems, warnings []params.Problem) {
 	var refused, known findings
 	for _, d := range c.drafts {
@@ -25,14 +28,17 @@ func (c Compiled) Reserved(facts plan.Facts, inForce *plan.Plan) (problems, warn
 			}
 			from := d.class.blame("capacityReservationSelectorTerms", fmt.Sprint(i), "id")
 			r, found := facts.Reservations[id]
-			why := "and EC2 shows the account no such capacity reservation; write the ID of one that it may use"
+			why, since := "and EC2 shows the account no such capacity reservation; write the ID of one that it may use", !found
 			if found {
 				why = c.unusable(r, d)
+				since = why != "" && inForce != nil && c.unusable(r, inForceDraft(inForce, d.name)) != ""
 			}
 			switch {
+			case why == "" && comes[r.State]:
+				known.refuse(from, "is %s, which is %s: nothing is launched in it before it is active", id, r.State)
 			case why == "" && r.Free == 0:
 				known.refuse(from, "is %s, of whose %d instances of %s none is free", id, r.Total, r.InstanceType)
-			case why != "" && selects(inForce, d.name, "capacityReservationSelectorTerms", term):
+			case since && selects(inForce, d.name, "capacityReservationSelectorTerms", term):
 				known.refuse(from, "is %s, %s; it is in force, and nothing is launched in it", id, why)
 			case why != "":
 				refused.refuse(from, "is %s, %s", id, why)
@@ -58,7 +64,7 @@ func (c Compiled) unusable(r plan.Reservation, pool *draft) string {
 		}
 	}
 	switch {
-	case r.State != "active":
+	case r.State != "active" && !comes[r.State]:
 		return fmt.Sprintf("which is %s; write the ID of one that is active", r.State)
 	case at >= 0 && known >= 0 && !fits[known]:
 		return fmt.Sprintf("for %s, which the requirements of NodePool %s leave out; write requirements that allow it, or another reservation",

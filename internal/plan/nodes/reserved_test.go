@@ -37,6 +37,7 @@ func TestReserved(t *testing.T) {
 		{own, with(func(r *plan.Reservation) { r.Zone = "us-east-1f" }), nil, "launches nodes in us-east-1a, us-east-1b only", ""},
 		{own, with(func(r *plan.Reservation) { r.Free = 0 }), nil, "", "of whose 4 instances of m7i.large none is free"},
 		{own, with(func(r *plan.Reservation) { r.Ends = "2026-12-01T00:00:00Z" }), nil, "", "which ends at 2026-12-01"},
+		{own, with(func(r *plan.Reservation) { r.State, r.Free = "scheduled", 0 }), nil, "", "which is scheduled: nothing is launched in it before"},
 		{group, nil, map[string]string{"near": "available"}, "", ""},
 		{group, nil, map[string]string{}, "no such placement group", ""},
 		{group, nil, map[string]string{"near": "deleting"}, "which is deleting", ""},
@@ -62,5 +63,22 @@ func TestReserved(t *testing.T) {
 		problems, warnings = compiled.Reserved(facts, &plan.Plan{NodePools: plan.NodePools{Objects: compiled.Objects()}})
 		says("problems in force", problems, "")
 		says("warnings in force", warnings, c.problem+c.warning)
+	}
+}
+
+// A change that leaves out the type of a reservation in force is a problem of the change.
+func TestReservedUntilNow(t *testing.T) {
+	compiled := func(family string, facts plan.Facts) Compiled {
+		return Compile(params.Parse(params.Input{Rack: "demo", Params: map[string]string{
+			"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_version": "1.15.1", "karpenter_instance_families": family,
+			params.ParamOverride: `{"ec2NodeClass":{"capacityReservationSelectorTerms":[{"id":"cr-1"}]}}`,
+		}}).Config, facts)
+	}
+	facts := plan.Facts{Cluster: &plan.ClusterFacts{Version: "1.35"}, Reservations: map[string]plan.Reservation{
+		"cr-1": {InstanceType: "m7i.large", State: "active", Total: 4, Free: 1}}}
+	inForce := &plan.Plan{NodePools: plan.NodePools{Objects: compiled("m7i", facts).Objects()}}
+	problems, warnings := compiled("c7i", facts).Reserved(facts, inForce)
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, "for m7i.large, which the requirements of NodePool workload leave out") {
+		t.Errorf("problems %v, warnings %v", problems, warnings)
 	}
 }
