@@ -3,10 +3,12 @@
 package gateway
 
 import (
+	"context"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/rates"
@@ -37,6 +39,8 @@ type Config struct {
 	// key, "" for other callers. If Faults is nil, no faults can be injected.
 	Faults   *fault.Injector
 	Function func(accessKey string) string
+	// Age makes the cluster's NodeClaims older; nil if there is no cluster.
+	Age func(ctx context.Context, by time.Duration) error
 }
 
 type gateway struct {
@@ -71,6 +75,7 @@ func New(cfg Config) http.Handler {
 	mux.Handle("/_sandbox/faults", g.cfg.Faults)
 	mux.Handle("/_sandbox/rates", g.rates)
 	mux.HandleFunc("POST /_sandbox/faults/meet", g.cfg.Faults.Meet)
+	mux.HandleFunc("POST /_sandbox/age", g.age)
 	mux.Handle("/_sandbox/", g.ministack)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		// ServeMux redirects paths that it considers unclean. AWS calls have such paths, so they must not reach it.
@@ -80,6 +85,18 @@ func New(cfg Config) http.Handler {
 		}
 		g.ServeHTTP(w, req)
 	})
+}
+
+// age makes the cluster's NodeClaims older, ?by= so much.
+func (g *gateway) age(w http.ResponseWriter, req *http.Request) {
+	by, err := time.ParseDuration(req.URL.Query().Get("by"))
+	if err != nil {
+		http.Error(w, "age: by: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	if err := g.cfg.Age(req.Context(), by); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
 }
 
 // ServeHTTP counts an AWS call, applies rate limits and faults, and routes the call.

@@ -56,6 +56,9 @@ func New(config Config) (*Cluster, error) {
 // Endpoint returns the API server's URL.
 func (c *Cluster) Endpoint() string { return fmt.Sprintf("https://127.0.0.1:%d", c.config.Ports.API) }
 
+// etcd returns etcd's URL.
+func (c *Cluster) etcd() string { return fmt.Sprintf("http://127.0.0.1:%d", c.config.Ports.Etcd) }
+
 // CA returns the PEM certificate of the authority that signed the API server's certificate.
 func (c *Cluster) CA() []byte { return c.admin.CAData }
 

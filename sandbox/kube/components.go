@@ -8,7 +8,7 @@ import (
 
 // stores returns etcd and the API server. The API server retries until etcd answers, so both start at once.
 func (c *Cluster) stores() []process.Spec {
-	etcd := fmt.Sprintf("http://127.0.0.1:%d", c.config.Ports.Etcd)
+	etcd := c.etcd()
 	return []process.Spec{
 		c.component("etcd",
 			"--data-dir="+c.file("etcd"),

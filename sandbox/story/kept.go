@@ -49,6 +49,8 @@ func Kept(s *Script) {
 		held("quiet", `"held":"Pod has \"karpenter.sh/do-not-disrupt\" annotation`)
 		held("guarded", `"held":"Pdb prevents pod evictions`)
 		s.Type("sawhorse status demo")
+		s.Contains("sawhorse why", "sawhorse why quiet", "has the annotation karpenter.sh/do-not-disrupt")
+		s.Contains("sawhorse why", "sawhorse why guarded", "PodDisruptionBudget shop/guarded allows no eviction of pod shop/guarded-")
 		s.Check("where the quiet one runs", quiet.where(), "quiet")
 		s.Check("where the guarded one runs", guarded.where(), "guarded")
 	})

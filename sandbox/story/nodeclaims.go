@@ -35,6 +35,16 @@ func (c nodeClaim) drifted() string {
 	return ""
 }
 
+// is reports whether a condition of the NodeClaim is true.
+func (c nodeClaim) is(condition string) bool {
+	for _, of := range c.Status.Conditions {
+		if of.Type == condition {
+			return of.Status == "True"
+		}
+	}
+	return false
+}
+
 // nodeClaims reads the cluster's NodeClaims, or those that a selector matches.
 func nodeClaims(s *Script, selector ...string) list[nodeClaim] {
 	return JSON[list[nodeClaim]](s, "kubectl get nodeclaims -o json "+strings.Join(selector, " "))

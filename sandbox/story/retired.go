@@ -19,17 +19,13 @@ func Retired(s *Script) {
 		objects = "kubectl get nodepools,ec2nodeclasses -o name | grep batch || true"
 	)
 	// Karpenter counts each node of a batch as the largest that it might be, so the limits are far above what runs.
-	m := moving{Script: s, apps: []app{oneEach("web", 9), oneEach("api", 6), oneEach("mail", 5)}}
+	m := moving{Script: s, pool: "batch", apps: []app{oneEach("web", 9, karpenters), oneEach("api", 6, karpenters), oneEach("mail", 5, karpenters)}}
 	stuck := app{name: "stuck", replicas: 1, cpu: `"2"`, spec: "nodeSelector: {convox.io/nodepool: batch}"}
 
 	s.Chapter("A pool of twenty nodes and three PodDisruptionBudgets", func() {
 		s.Reconciled(s.Change(map[string]string{"karpenter_consolidate_after": "1h", "karpenter_cpu_limit": "100000",
 			"karpenter_memory_limit_gb": "1000000", pools: entry}))
-		for _, a := range m.apps {
-			a.start(s)
-			s.Type("kubectl -n shop create pdb " + a.name + " --selector app=" + a.name + " --max-unavailable 1")
-		}
-		s.Type("kubectl wait nodeclaims --all --for=condition=Initialized --timeout=2m")
+		m.start()
 		s.Equal("its nodes", m.nodes(), 20)
 		lookAtNodes(s)
 	})
@@ -77,7 +73,6 @@ func Retired(s *Script) {
 			return fmt.Sprint(s.Status().says(`"held":"Not all pods would schedule, shop/stuck-`))
 		}, "true", 3*time.Minute)
 		s.Type("sawhorse status demo")
-		s.Equal("pods that moved twice", strings.Join(m.twice, " "), "")
 	})
 
 	s.Chapter("It goes with its last node", func() {
@@ -91,10 +86,7 @@ func Retired(s *Script) {
 	})
 
 	s.Chapter("By force", func() {
-		for _, a := range m.apps {
-			s.Type("kubectl -n shop delete pdb " + a.name)
-			a.end(s)
-		}
+		m.end()
 		s.Reconciled(s.Put(pools, entry))
 		stuck.start(s)
 		s.Unset(pools)
@@ -106,104 +98,7 @@ func Retired(s *Script) {
 		stuck.end(s)
 	})
 
-	s.Reconciled(s.Change(nil, "karpenter_consolidate_after", "karpenter_cpu_limit", "karpenter_memory_limit_gb", pools))
-	s.Type("kubectl delete nodeclaims --all --timeout=3m")
-	s.Until("nodes of NodePools", nodes, "", 3*time.Minute)
-	s.Check("pools", poolsReady, "build=True workload=True")
-}
-
-// oneEach has pods that each want a node of Karpenter's for themselves.
-func oneEach(name string, replicas int) app {
-	return app{name: name, replicas: replicas, cpu: `"2"`, spec: `nodeSelector: {karpenter.sh/capacity-type: on-demand}
-      affinity:
-        podAntiAffinity:
-          requiredDuringSchedulingIgnoredDuringExecution:
-          - {topologyKey: kubernetes.io/hostname, labelSelector: {matchExpressions: [{key: app, operator: In, values: [web, api, mail]}]}}`}
-}
-
-// moving watches pods move from the pool batch to other pools.
-type moving struct {
-	*Script
-	apps []app
-	// known are the pods that were there when it began, by UID; twice are those made since that are on a node of the pool.
-	known map[string]bool
-	twice []string
-}
-
-type movingPod struct {
-	Metadata struct{ Name, UID string }
-	Spec     struct{ NodeName string }
-}
-
-type movingNode struct {
-	Metadata struct{ Name, DeletionTimestamp string }
-	Spec     struct{ Taints []struct{ Key string } }
-}
-
-func (m *moving) pods() []movingPod {
-	return JSON[list[movingPod]](m.Script, "kubectl -n shop get pods -l 'app in (web,api,mail)' -o json").Items
-}
-
-func (m *moving) list() []movingNode {
-	return JSON[list[movingNode]](m.Script, "kubectl get nodes -l karpenter.sh/nodepool=batch -o json").Items
-}
-
-func (m *moving) nodes() int { return len(m.list()) }
-
-func (m *moving) begins() {
-	m.known = map[string]bool{}
-	for _, pod := range m.pods() {
-		m.known[pod.Metadata.UID] = true
-	}
-}
-
-// until waits until the pool has so many nodes. Meanwhile, no more than 10% of its nodes are being replaced at once, all pods but
-// one of each PodDisruptionBudget are available, and no new pod comes to one of its nodes.
-func (m *moving) until(nodes int) {
-	s, most, missing := m.Script, 0, 0
-	s.Await(fmt.Sprintf("nodes of batch, down to %d", nodes), func() string {
-		of, ended, going := map[string]bool{}, m.ended(), 0
-		all := m.list()
-		for _, node := range all {
-			name := node.Metadata.Name
-			of[name] = true
-			disrupted := strings.Contains(fmt.Sprint(node.Spec.Taints), "karpenter.sh/disrupted") || node.Metadata.DeletionTimestamp != ""
-			if disrupted && !ended[name] {
-				going++
-			}
-		}
-		for _, pod := range m.pods() {
-			if of[pod.Spec.NodeName] && !m.known[pod.Metadata.UID] {
-				m.twice = append(m.twice, pod.Metadata.Name)
-			}
-		}
-		for _, a := range m.apps {
-			missing = max(missing, a.replicas-number(s.Output(a.runs())))
-		}
-		most = max(most, going)
-		return fmt.Sprint(len(all) <= nodes)
-	}, "true", 10*time.Minute)
-	s.Equal("nodes at once, at most", max(most, 2), 2)
-	s.Equal("pods of an app that are missing, at most", max(missing, 1), 1)
-}
-
-// ended returns the nodes whose pods are gone and whose instance is being terminated. Karpenter's budgets do not count them.
-func (m *moving) ended() map[string]bool {
-	ended := map[string]bool{}
-	for _, claim := range nodeClaims(m.Script, "-l karpenter.sh/nodepool=batch").Items {
-		for _, condition := range claim.Status.Conditions {
-			if condition.Type == "InstanceTerminating" && condition.Status == "True" {
-				ended[claim.Status.NodeName] = true
-			}
-		}
-	}
-	return ended
-}
-
-// number is a number that a command printed, or 0.
-func number(text string) (n int) {
-	_, _ = fmt.Sscan(text, &n)
-	return n
+	m.back("karpenter_consolidate_after", "karpenter_cpu_limit", "karpenter_memory_limit_gb", pools)
 }
 
 // driftedOf returns why nodes of a pool are Drifted.

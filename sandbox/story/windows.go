@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Windows blocks Karpenter in a window of now, and lets it replace a node in one that is open now. Then a node rotates, as one does
-// whose age is over, and NodeOverlays come and go.
+// Windows blocks Karpenter in a window of now, and lets it replace a node in one that is open now. Then NodeOverlays come
+// and go.
 func Windows(s *Script) {
 	const (
 		overlay = `[{"name":"prefer-large","requirements":[{"key":"karpenter.k8s.aws/instance-size","operator":"In","values":["large"]}],` +
@@ -16,8 +16,6 @@ func Windows(s *Script) {
 		ready   = `kubectl get nodeoverlays -o jsonpath='{range .items[*]}{.metadata.name} {.status.conditions[?(@.type=="Ready")].status};{end}'`
 		budgets = "kubectl get nodepools -o jsonpath='{range .items[*]}{.metadata.name} {.spec.disruption.budgets[*].nodes};{end}'"
 	)
-	const hash, version, own, rotating = "karpenter.sh/nodepool-hash", "karpenter.sh/nodepool-hash-version", "sawhorse.dev/nodepool-hash",
-		"sawhorse.dev/rotating"
 	began := time.Now().UTC()
 	s.Chapter("In a blocked time a drifted node stays", func() {
 		s.Reconciled(s.Change(map[string]string{
@@ -43,23 +41,7 @@ func Windows(s *Script) {
 		s.Reconciled(s.Change(map[string]string{"karpenter_disruption_window": open},
 			"karpenter_disruption_block_schedule", "karpenter_disruption_block_duration"))
 		s.Await("drifted nodes", func() string { return drifted(s) }, "false", 3*time.Minute)
-	})
-
-	s.Chapter("A node that rotates is drifted to Karpenter, and not outdated; then it is again as it was", func() {
-		s.Reconciled(s.Change(map[string]string{"karpenter_disruption_budget_nodes": "0"}, "karpenter_disruption_window"))
-		is := nodeClaims(s, "-l karpenter.sh/nodepool=workload").Items[0].Metadata
-		s.Say("The youngest age at which nodes rotate is an hour, so the script does what the step then does.")
-		s.Type(fmt.Sprintf("kubectl label nodeclaim %s %s=true", is.Name, rotating))
-		s.Type(fmt.Sprintf("kubectl annotate --overwrite nodeclaim %s %s=sawhorse-rotates %s=%s/%s", is.Name, hash, own,
-			is.Annotations[version], is.Annotations[hash]))
-		s.Await("Karpenter finds the node drifted", func() string { return drifted(s) }, "true", time.Minute)
-		lookAtNodes(s)
-		s.Equal("pool workload", s.Status().pool("workload"), "1 nodes, ready true, 0 outdated, 1 rotating")
-		s.Reconciled(s.Request("full"))
-		now := nodeClaims(s, "-l karpenter.sh/nodepool=workload").Items[0].Metadata
-		s.Equal("its hash", now.Annotations[hash], is.Annotations[hash])
-		s.Equal("its label", now.Labels[rotating], "")
-		s.Await("drifted nodes", func() string { return drifted(s) }, "false", time.Minute)
+		s.Reconciled(s.Change(nil, "karpenter_disruption_window"))
 	})
 
 	s.Chapter("NodeOverlays, with their feature gate", func() {
@@ -74,7 +56,7 @@ func Windows(s *Script) {
 
 	s.Chapter("Back to the defaults", func() {
 		single.end(s)
-		s.Reconciled(s.Change(nil, "karpenter_disruption_budget_nodes", "karpenter_consolidate_after", "karpenter_node_labels"))
+		s.Reconciled(s.Change(nil, "karpenter_consolidate_after", "karpenter_node_labels"))
 		s.Until("nodes of NodePools", nodes, "", 3*time.Minute)
 	})
 }

@@ -59,6 +59,7 @@ func (s *sandbox) gatewayHandler() http.Handler {
 		// In moto's own folder, so that another version of moto starts with an empty one.
 		Catalogue: s.part("venv/moto-catalogue"),
 		Faults:    s.faults, Function: s.functions.Of,
+		Age: func(ctx context.Context, by time.Duration) error { return s.cluster.Age(ctx, by) },
 	})
 }
 

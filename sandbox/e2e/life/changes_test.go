@@ -25,6 +25,15 @@ func TestPools(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Pools) }
 // A pool that is taken away is emptied as its disruption budgets allow, and goes with its last node.
 func TestRetired(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.Retired) }
 
+// A change, and their age, replace twenty nodes two at a time; expiry ends them at once.
+func TestRotation(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.Rotation) }
+
+// One alias pins the AMI of all pools, and is refused where an image is missing.
+func TestAliases(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Aliases) }
+
+// Pods move from a pool to one that is written beside it, and back.
+func TestBlueGreen(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.BlueGreen) }
+
 // A node group is emptied node by node, and stops at a pod that cannot move. Off brings its size back.
 func TestMigrated(t *testing.T) {
 	pool.Take(t, stage.Long, stage.Spoils).Run(story.Enabled, story.Migrated)
@@ -72,7 +81,7 @@ func TestSetAndUnset(t *testing.T) {
 // The status tells how far the nodes have followed a change and which pools are not Ready, and an event tells of the end.
 func TestRollout(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Rollout) }
 
-// Karpenter replaces nodes in windows only, nodes rotate, and NodeOverlays come and go.
+// Karpenter replaces nodes in windows only, and NodeOverlays come and go.
 func TestWindows(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Windows) }
 
 // Tests unschedulable pods, a build, a spot interruption, and a node that is no longer needed.

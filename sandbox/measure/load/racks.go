@@ -17,8 +17,8 @@ import (
 // wave is the number of racks that are turned on together. It is limited because SSM accepts three writes a second.
 const wave = 10
 
-// many creates clusters and racks of the same names, turns the racks on, changes all of them at once, and runs one hour
-// of the schedule with that many racks in the table. The clusters' API servers are stand-ins (package standin).
+// many creates clusters and racks of the same names, turns the racks on, changes all of them at once, looks at the nodes of all, and runs one
+// hour of the schedule with that many racks in the table. The clusters' API servers are stand-ins (package standin).
 func (r *run) many(ctx context.Context, n, listed int) error {
 	var racks []string
 	for i := range n {
@@ -35,6 +35,9 @@ func (r *run) many(ctx context.Context, n, listed int) error {
 		return err
 	}
 	racks = append(racks, seed.ClusterName)
+	if err := r.look(ctx, len(racks)); err != nil {
+		return err
+	}
 	rows, err := r.rows(ctx, max(0, listed-len(racks)))
 	if err != nil {
 		return err
@@ -85,6 +88,16 @@ func (r *run) change(ctx context.Context, racks []string) error {
 		return err
 	}
 	return r.planned(ctx, history, racks)
+}
+
+// look has the node check look once at all racks, as its schedule does every five minutes.
+func (r *run) look(ctx context.Context, racks int) error {
+	fmt.Fprintf(r.out, "\na node check of %d racks\n", racks)
+	began := time.Now()
+	if _, err := r.environment.Run(ctx, `aws lambda invoke --function-name Sawhorse-rollout:live --payload '{}' /dev/null`); err != nil {
+		return err
+	}
+	return r.times(ctx, began, "rollout", 1)
 }
 
 // status has the fields of a rack's status that are needed here.

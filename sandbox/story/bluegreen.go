@@ -1,0 +1,51 @@
+package story
+
+import (
+	"fmt"
+	"time"
+)
+
+// BlueGreen moves the pods of a pool to one of other instance families that is written beside it, and back, as the recipe does.
+func BlueGreen(s *Script) {
+	const (
+		pools = "additional_karpenter_nodepools_config"
+		blue  = `{"name":"blue","instance_families":"c6i,m6i","labels":"team=web","disruption_budget_nodes":"2","weight":%d}`
+		green = `{"name":"green","instance_families":"c7i,m7i","labels":"team=web","disruption_budget_nodes":"2","weight":%d}`
+	)
+	writes := func(entries string, weights ...any) {
+		s.Reconciled(s.Put(pools, fmt.Sprintf("["+entries+"]", weights...)))
+	}
+	m := moving{Script: s, pool: "blue", apps: []app{oneEach("web", 6, "team: web"), oneEach("api", 4, "team: web")}}
+	moved := func(from, to, entry string, weight int) {
+		began := time.Now()
+		m.pool = from
+		m.begins()
+		writes(entry, weight)
+		s.Says("pool " + from + " is retired: it launches no more nodes, Karpenter empties its 10 nodes (10 pods)")
+		m.until(0)
+		for _, a := range m.apps {
+			s.Until("pods of "+a.name+" that run", a.runs(), fmt.Sprint(a.replicas), time.Minute)
+			s.Check("the pool of their nodes", a.where(), to)
+		}
+		s.Note("10 pods have moved from "+from+" to "+to, time.Since(began))
+	}
+	s.Chapter("Blue", func() {
+		s.Reconciled(s.Change(map[string]string{"karpenter_consolidate_after": "1h", pools: fmt.Sprintf("["+blue+"]", 10)}))
+		m.start()
+		s.Equal("its nodes", m.nodes(), 10)
+	})
+	s.Chapter("Green beside it: blue keeps its nodes, until its entry is taken away", func() {
+		writes(blue+","+green, 10, 20)
+		s.wait(20 * time.Second)
+		s.Equal("nodes of blue", m.nodes(), 10)
+		moved("blue", "green", green, 20)
+	})
+	s.Chapter("Back", func() {
+		writes(blue+","+green, 20, 10)
+		moved("green", "blue", blue, 20)
+	})
+	s.Chapter("Back to the defaults", func() {
+		m.end()
+		m.back("karpenter_consolidate_after", pools)
+	})
+}
