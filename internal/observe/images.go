@@ -85,6 +85,11 @@ func (o *Observer) imageOf(ctx context.Context, name string) (string, error) {
 	return aws.ToString(out.Parameter.Value), nil
 }
 
+// architectures are EC2's as Kubernetes names them.
+var architectures = map[ec2types.ArchitectureValues]string{
+	ec2types.ArchitectureValuesX8664: "amd64", ec2types.ArchitectureValuesArm64: "arm64",
+}
+
 // described returns images by ID. It filters by ID, because EC2 refuses a call that names an ID which does not exist.
 func (o *Observer) described(ctx context.Context, ids []string) (map[string]plan.Image, error) {
 	images := map[string]plan.Image{}
@@ -96,9 +101,14 @@ func (o *Observer) described(ctx context.Context, ids []string) (map[string]plan
 		err := EachPage(ctx, pages, func(page *ec2.DescribeImagesOutput) {
 			for _, i := range page.Images {
 				_, ofNodes := Tags(i.Tags)[ownership.TagNodes]
-				images[aws.ToString(i.ImageId)] = plan.Image{
+				image := plan.Image{
 					ID: aws.ToString(i.ImageId), Owner: aws.ToString(i.OwnerId), Alias: aws.ToString(i.ImageOwnerAlias), OfNodes: ofNodes,
+					Arch: architectures[i.Architecture],
 				}
+				if i.State != ec2types.ImageStateAvailable {
+					image.State = string(i.State)
+				}
+				images[image.ID] = image
 			}
 		})
 		if err != nil {

@@ -17,8 +17,9 @@ import (
 func TestImages(t *testing.T) {
 	s := begin(t)
 	s.cloud.EC2.Images = []types.Image{
-		{ImageId: new("ami-1"), OwnerId: new("602401143452"), ImageOwnerAlias: new("amazon")},
-		{ImageId: new("ami-2"), OwnerId: new("123456789012"), Tags: []types.Tag{{Key: new("sawhorse.dev/nodes"), Value: new("")}}},
+		{ImageId: new("ami-1"), OwnerId: new("602401143452"), ImageOwnerAlias: new("amazon"), Architecture: types.ArchitectureValuesArm64,
+			State: types.ImageStateAvailable},
+		{ImageId: new("ami-2"), OwnerId: new("123456789012"), State: types.ImageStateDisabled, Tags: []types.Tag{{Key: new("sawhorse.dev/nodes"), Value: new("")}}},
 		{ImageId: new("ami-3"), OwnerId: new("123456789012"), Tags: []types.Tag{{Key: new("Name"), Value: new("sawhorse.dev/nodes")}}},
 	}
 	s.cloud.SSM.Values["/aws/service/eks/a"], s.cloud.SSM.Values["/aws/service/eks/gone"] = "ami-1", "ami-4"
@@ -34,10 +35,10 @@ func TestImages(t *testing.T) {
 	}
 	terms = append(terms, map[string]any{"alias": "al2023@latest"}, "x")
 	config.Workload.Override = params.Override{EC2NodeClass: map[string]any{"amiSelectorTerms": terms}}
-	amazon := plan.Image{ID: "ami-1", Owner: "602401143452", Alias: "amazon"}
+	amazon := plan.Image{ID: "ami-1", Owner: "602401143452", Alias: "amazon", Arch: "arm64"}
 	want := map[string]plan.Image{
 		"/aws/service/eks/a": amazon, byARN: amazon,
-		"ami-2": {ID: "ami-2", Owner: "123456789012", OfNodes: true}, "ami-3": {ID: "ami-3", Owner: "123456789012"},
+		"ami-2": {ID: "ami-2", Owner: "123456789012", OfNodes: true, State: "disabled"}, "ami-3": {ID: "ami-3", Owner: "123456789012"},
 	}
 	if got := s.observed(config, plan.Records{}).Images; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)

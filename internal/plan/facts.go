@@ -305,6 +305,9 @@ type Image struct {
 	Alias string `json:"alias,omitempty"`
 	// OfNodes means that it has the tag of images that nodes may run.
 	OfNodes bool `json:"ofNodes,omitempty"`
+	// Arch is its architecture as Kubernetes names it, and State what EC2 says of it if it is not available.
+	Arch  string `json:"arch,omitempty"`
+	State string `json:"state,omitempty"`
 }
 
 // Tagged is an EC2 resource and its tags.

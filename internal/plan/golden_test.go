@@ -135,6 +135,9 @@ var cases = []struct {
 
 	{name: "no-cluster", params: on, facts: func(f *plan.Facts) { f.Cluster = nil }, problems: "cluster_name"},
 	{name: "claimed", params: on, facts: func(f *plan.Facts) { f.Records.ClusterLock = "other" }, problems: "cluster_name"},
+	{name: "auto-mode-turned-off", params: with(on, "karpenter_enabled", "false"), facts: func(f *plan.Facts) {
+		f.Cluster.AutoMode, f.Records = true, plan.Records{ClusterLock: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
+	}},
 	{name: "auto-mode", params: on, facts: func(f *plan.Facts) { f.Cluster.AutoMode = true }, problems: "cluster_name"},
 	{name: "cluster-not-active", params: on, facts: func(f *plan.Facts) { f.Cluster.Status = "CREATING" }, problems: "cluster_name"},
 	{name: "not-let-in", params: on, facts: func(f *plan.Facts) { f.Cluster.Tags, f.Subnets = nil, nil },

@@ -54,7 +54,7 @@ func (r *Register) clusterOf(ctx context.Context, rack string, wanted Wanted, na
 	}
 	was := *out.Parameter.Value
 	has := was
-	if was == params.Unset {
+	if was == params.Unset || was == params.Default {
 		has = rack
 	}
 	if wanted.Cluster != "" && has != wanted.Cluster { // only the user changes an existing cluster_name

@@ -31,6 +31,7 @@ func TestLetsTheRackIn(t *testing.T) {
 		{what: "--cluster", cluster: "prod", tagged: "prod"},
 		{what: "cluster_name", param: "east", tagged: "east"},
 		{what: "cluster_name that is unset", param: params.Unset, tagged: "demo"},
+		{what: "cluster_name that is the default", param: params.Default, tagged: "demo"},
 		{what: "--cluster, which is what unset means", cluster: "demo", param: params.Unset, tagged: "demo"},
 		{what: "both, and alike", cluster: "east", param: "east", tagged: "east"},
 		{what: "in already", prod: "demo", denied: tagging, cluster: "prod", tagged: "prod"},

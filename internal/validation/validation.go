@@ -90,7 +90,7 @@ func Validate(in Input) Result {
 		parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Check())...)
 	}
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Launches(in.Facts))...)
-	parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Kinds(in.InForce))...)
+	parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Static(in.Facts, in.InForce))...)
 	foreign, known := d.compiled.Images(in.Facts, in.InForce)
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, foreign)...)
 	parsed.Advise(known...)

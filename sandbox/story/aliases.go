@@ -1,7 +1,5 @@
 package story
 
-import "time"
-
 // Aliases pins the AMI of all pools by one write, which is refused where AWS lacks an image that a pool may need, and stages another AMI in
 // one pool first, as the recipe does. All releases have the same images in the sandbox, so no node is replaced.
 func Aliases(s *Script) {
@@ -39,7 +37,6 @@ func Aliases(s *Script) {
 	s.Chapter("Back to the defaults", func() {
 		single.end(s)
 		s.Reconciled(s.Change(nil, alias, pools))
-		s.Until("nodes of NodePools", nodes, "", 5*time.Minute)
-		s.Check("pools", poolsReady, "build=True workload=True")
+		onlyDefaults(s)
 	})
 }

@@ -36,7 +36,7 @@ func Kept(s *Script) {
 		s.Reconciled(s.Put(pools, `[{"name":"tolerant"},{"name":"quiet"},{"name":"guarded"}]`))
 		for _, a := range apps {
 			a.start(s)
-			s.Check("the pool of the pod", a.where(), a.name)
+			s.Until("the pool of the pod", a.where(), a.name, time.Minute) // a pod that tolerates everything runs before its node has labels
 		}
 		s.Type("kubectl -n shop create pdb guarded --selector app=guarded --max-unavailable 0")
 	})

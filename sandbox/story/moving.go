@@ -71,10 +71,15 @@ func (m *moving) end() {
 func (m *moving) back(parameters ...string) {
 	m.Reconciled(m.Change(nil, parameters...))
 	m.Type("kubectl delete nodeclaims --all --timeout=3m")
-	m.Until("nodes of NodePools", nodes, "", 3*time.Minute)
-	m.Await("pools", func() string {
-		lookAtNodes(m.Script)
-		return m.Output(poolsReady)
+	onlyDefaults(m.Script)
+}
+
+// onlyDefaults waits until no node, and no pool but the defaults, is there: a pool that was taken away goes after its last node.
+func onlyDefaults(s *Script) {
+	s.Until("nodes of NodePools", nodes, "", 5*time.Minute)
+	s.Await("pools", func() string {
+		lookAtNodes(s)
+		return s.Output(poolsReady)
 	}, "build=True workload=True", 3*time.Minute)
 }
 

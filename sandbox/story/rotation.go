@@ -8,7 +8,7 @@ import (
 )
 
 // Rotation replaces the twenty nodes of a pool two at a time: because of a change, which the status follows to its end, then because of
-// their age, with a pause half way. Beside it the same nodes expire, all of them at once.
+// their age, with a pause half way. Beside it they expire, which knows no budget and waits for no other node.
 func Rotation(s *Script) {
 	const (
 		pools = "additional_karpenter_nodepools_config"
@@ -87,7 +87,7 @@ func Rotation(s *Script) {
 		s.Check("nodes that rotate, of the young ones", rotating, "0")
 	})
 
-	s.Chapter("Expiry, which knows no budget, ends the same nodes at once", func() {
+	s.Chapter("Expiry knows no budget, and waits for no other node", func() {
 		s.Unset("karpenter_rotate_after")
 		s.Reconciled()
 		s.sandbox(http.MethodPost, "age?by=721h", nil, nil)

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -31,6 +32,9 @@ func (c Compiled) Images(facts plan.Facts, inForce *plan.Plan) (problems, warnin
 		}
 		for i, term := range objects(d.spec()["amiSelectorTerms"]) {
 			found := d.image(i, term, facts)
+			if found == nil {
+				found = c.otherwise(d, i, term, facts)
+			}
 			if found == nil {
 				continue
 			}
@@ -112,6 +116,32 @@ func (d *draft) image(i int, term map[string]any, facts plan.Facts) *foreign {
 	return nil
 }
 
+// otherwise reports a term that names an image for an architecture that the pool does not launch.
+func (c Compiled) otherwise(class *draft, i int, term map[string]any, facts plan.Facts) *foreign {
+	for _, field := range []string{"id", "ssmParameter"} {
+		value, _ := term[field].(string)
+		image, seen := facts.Images[value]
+		if !seen || image.Arch == "" {
+			continue
+		}
+		launches := map[string]bool{}
+		for _, d := range c.drafts {
+			if d.kind == "NodePool" && d.name == class.name {
+				for kind := range variantsOf(d.requirements()) {
+					launches[strings.Fields(kind)[0]] = true
+				}
+			}
+		}
+		if len(launches) == 0 || launches[image.Arch] { // without any, the requirements are refused
+			continue
+		}
+		from := class.blame("amiSelectorTerms", strconv.Itoa(i), field)
+		return &foreign{Problem: params.NewProblem(from.parameter, from.path, "%s is %s, an image for %s, and pool %s launches %s only; write one "+
+			"for %[5]s, or requirements that allow %[3]s", from.name(), value, image.Arch, class.name, slices.Sorted(maps.Keys(launches))[0])}
+	}
+	return nil
+}
+
 // unfit says why nodes may not run the image that a field names, or returns "". What EC2 was not asked about is not
 // judged.
 func unfit(field, value string, facts plan.Facts) string {
@@ -126,6 +156,8 @@ func unfit(field, value string, facts plan.Facts) string {
 	}
 	others := facts.Deployment.ImageOwners
 	switch {
+	case image.State != "":
+		return fmt.Sprintf("is %s, an image that is %s; write one that is available", it, image.State)
 	case !found && field == "id":
 		return fmt.Sprintf("is %s, and EC2 shows account %s no such image in %s; write the ID of one that it may launch there", value,
 			c.Account, c.Region)

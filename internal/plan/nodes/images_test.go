@@ -12,6 +12,9 @@ import (
 // shares, and one that is sold.
 var images = map[string]plan.Image{
 	"ami-0aaaaaaaaaaaaaaa1":    {ID: "ami-0aaaaaaaaaaaaaaa1", Owner: "602401143452", Alias: "amazon"},
+	"ami-0aaaaaaaaaaaaaaa2":    {ID: "ami-0aaaaaaaaaaaaaaa2", Owner: "602401143452", Alias: "amazon", Arch: "arm64"},
+	"ami-0aaaaaaaaaaaaaaa3":    {ID: "ami-0aaaaaaaaaaaaaaa3", Owner: "602401143452", Alias: "amazon", Arch: "amd64"},
+	"ami-0aaaaaaaaaaaaaaa4":    {ID: "ami-0aaaaaaaaaaaaaaa4", Owner: "602401143452", Alias: "amazon", Arch: "amd64", State: "disabled"},
 	"ami-0bbbbbbbbbbbbbbb1":    {ID: "ami-0bbbbbbbbbbbbbbb1", Owner: "123456789012"},
 	"ami-0bbbbbbbbbbbbbbb2":    {ID: "ami-0bbbbbbbbbbbbbbb2", Owner: "123456789012", OfNodes: true},
 	"ami-0ccccccccccccccc1":    {ID: "ami-0ccccccccccccccc1", Owner: "210987654321"},
@@ -33,7 +36,7 @@ func observed(owners ...string) plan.Facts {
 func judged(t *testing.T, terms string, facts plan.Facts, inForce *plan.Plan) (problems, warnings []params.Problem) {
 	t.Helper()
 	parsed := params.Parse(params.Input{Rack: "demo", Params: map[string]string{
-		"karpenter_auth_mode": "true", "karpenter_enabled": "true",
+		"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_arch": "amd64",
 		"karpenter_config": `{"ec2NodeClass":{"amiFamily":"AL2023","amiSelectorTerms":[` + terms + `]}}`,
 	}})
 	if len(parsed.Problems) > 0 {
@@ -52,6 +55,10 @@ func TestImagesOfNodes(t *testing.T) {
 	}{
 		{terms: `{"alias":"al2023@latest"}`},
 		{terms: `{"id":"ami-0aaaaaaaaaaaaaaa1"}`},
+		{terms: `{"id":"ami-0aaaaaaaaaaaaaaa3"}`},
+		{terms: `{"id":"ami-0aaaaaaaaaaaaaaa2"}`,
+			refused: "an image for arm64, and pool workload launches amd64 only; write one for amd64, or requirements that allow arm64"},
+		{terms: `{"id":"ami-0aaaaaaaaaaaaaaa4"}`, refused: "an image that is disabled"},
 		{terms: `{"id":"ami-0bbbbbbbbbbbbbbb2"}`},
 		{terms: `{"id":"ami-0ccccccccccccccc1"}`, owners: "210987654321"},
 		{terms: `{"id":"ami-0ddddddddddddddd1"}`, owners: "aws-marketplace"},

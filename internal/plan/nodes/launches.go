@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -26,6 +27,9 @@ func (c Compiled) Launches(facts plan.Facts) []params.Problem {
 		// A pool that has taken over may be limited to nothing. Before that, it would have no first node.
 		if !facts.Records.WasOn && slices.Contains([]string{ownership.WorkloadPool, ownership.BuildPool}, d.name) {
 			a.tooSmall(d)
+			if replicas := d.spec()["replicas"]; replicas != nil && fmt.Sprint(replicas) == "0" {
+				a.refuse(d.blame("replicas"), "is 0, and pool %s shows a node before anything is handed over to it; write 1 or more", d.name)
+			}
 		}
 	}
 	return a

@@ -32,6 +32,9 @@ func TestPoolsThatCouldLaunchNothing(t *testing.T) {
 			plan.Facts{}, []string{"karpenter_build_cpu_limit: NodePool build"}},
 		{"an additional pool, which takes nothing over", map[string]string{
 			"additional_karpenter_nodepools_config": `[{"name": "a", "cpu_limit": 1, "instance_sizes": "xlarge"}]`}, plan.Facts{}, nil},
+		{"a static pool of none", map[string]string{params.ParamOverride: `{"nodePool":{"replicas":0}}`,
+			params.ParamController: `{"settings":{"featureGates":{"staticCapacity":true}}}`}, plan.Facts{},
+			[]string{"karpenter_config: nodePool.replicas is 0, and pool workload shows a node before anything is handed over"}},
 		{"no service-linked role, and no spot", nil, noRole, nil},
 		{"spot without its role", map[string]string{"karpenter_capacity_types": "spot,on-demand"}, noRole,
 			[]string{"karpenter_capacity_types: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"}},

@@ -1,6 +1,11 @@
 package nodes
 
 import (
+	"maps"
+	"slices"
+
+	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -8,13 +13,28 @@ import (
 // static reports whether a NodePool has a number of nodes, whatever pods there are.
 func static(pool plan.Object) bool { return inner(pool, "spec")["replicas"] != nil }
 
-// Kinds returns a problem for each pool in force that would become static or would no longer be: the API server refuses both, so
-// that the step would fail.
-func (c Compiled) Kinds(inForce *plan.Plan) (found []params.Problem) {
-	if inForce == nil {
+// Static returns a problem for each pool in force that would become static or would no longer be, because the API server refuses both;
+// and for each static one that the plan does not have any more and that has nodes, unless the pass is forced to remove it: Karpenter
+// ends them without regard to budgets.
+func (c Compiled) Static(facts plan.Facts, inForce *plan.Plan) (found []params.Problem) {
+	if inForce == nil || !c.config.Enabled {
 		return nil
 	}
 	was, all := byPool(inForce.NodePools.Objects), findings{}
+	names := plan.NodePools{Objects: c.Objects()}.Names()
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		running, there := facts.Pools[name]
+		empty := facts.Pools != nil && (!there || running.Nodes == 0)
+		if slices.Contains(names, name) || !static(was[name].pool) || empty || facts.Force.Retires(name) {
+			continue
+		}
+		from, again := origin{parameter: params.ParamAdditional}, "write its entry again"
+		if name == ownership.BuildPool {
+			from, again = origin{parameter: "build_node_enabled"}, "write true"
+		}
+		all.warn(from, "pool %[1]s is not there any more, and it is static: Karpenter would end its nodes at once, whatever its budgets say; "+
+			"%[2]s, or, to have it so, send Rack Reconcile Requested with \"force\": [\"%[3]s%[1]s\"]", name, again, events.ForceRetire)
+	}
 	for _, d := range c.drafts {
 		before := was[d.name].pool
 		if d.kind != "NodePool" || d.idle || before == nil || static(before) == static(d.object) {

@@ -25,7 +25,7 @@ func TestPools(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Pools) }
 // A pool that is taken away is emptied as its disruption budgets allow, and goes with its last node.
 func TestRetired(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.Retired) }
 
-// A change, and their age, replace twenty nodes two at a time; expiry ends them at once.
+// A change, and their age, replace twenty nodes two at a time; expiry knows no budget.
 func TestRotation(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.Rotation) }
 
 // One alias pins the AMI of all pools, and is refused where an image is missing.

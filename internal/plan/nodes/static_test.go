@@ -1,0 +1,87 @@
+package nodes
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// withStatic compiles a rack whose feature gate StaticCapacity is on.
+func withStatic(t *testing.T, values map[string]string) Compiled {
+	t.Helper()
+	texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_version": "1.15.1",
+		"karpenter_controller_config": `{"settings":{"featureGates":{"staticCapacity":true}}}`}
+	for name, value := range values {
+		texts[name] = value
+	}
+	parsed := params.Parse(params.Input{Rack: "demo", Params: texts})
+	if len(parsed.Problems) > 0 {
+		t.Fatal(parsed.Problems)
+	}
+	return Compile(parsed.Config, plan.Facts{})
+}
+
+// A static pool has its number of nodes, and neither limits nor weight nor consolidation. (The CRD requires consolidateAfter.)
+func TestStaticPool(t *testing.T) {
+	for _, object := range withStatic(t, entries(`{"name":"fixed","nodePool":{"replicas":3}}`)).Objects() {
+		spec := inner(object, "spec")
+		if name, _ := inner(object, "metadata")["name"].(string); name != "fixed" || object["kind"] != "NodePool" {
+			continue
+		}
+		consolidation := inner(spec, "disruption")
+		if !static(object) || spec["weight"] != nil || spec["limits"] != nil || consolidation["consolidateAfter"] != "Never" ||
+			consolidation["consolidationPolicy"] != nil {
+			t.Errorf("%v", spec)
+		}
+		return
+	}
+	t.Error("there is no pool fixed")
+}
+
+func entries(list string) map[string]string {
+	return map[string]string{params.ParamAdditional: "[" + list + "]"}
+}
+
+// A pool does not change between the kinds, and a static one with nodes is taken away by force only.
+func TestStaticPoolsInForce(t *testing.T) {
+	const three, pods = `{"name":"fixed","nodePool":{"replicas":3}}`, `{"name":"fixed"}`
+	running := func(nodes int) plan.Facts {
+		return plan.Facts{Pools: map[string]plan.PoolFacts{"fixed": {Nodes: nodes}}}
+	}
+	build := func(enabled string) map[string]string {
+		return map[string]string{"build_node_enabled": enabled, params.ParamBuildConfig: `{"nodePool":{"replicas":2}}`}
+	}
+	for what, c := range map[string]struct {
+		before, after map[string]string
+		facts         plan.Facts
+		want          string // "parameter path: part of the message", or ""
+	}{
+		"another number":       {entries(three), entries(`{"name":"fixed","nodePool":{"replicas":0}}`), running(3), ""},
+		"it becomes static":    {entries(pods), entries(three), running(3), params.ParamAdditional + " [0].nodePool.replicas: is not static"},
+		"it becomes elastic":   {entries(three), entries(pods), running(3), params.ParamAdditional + " [0].nodePool.replicas: is static"},
+		"taken away":           {entries(three), nil, running(3), params.ParamAdditional + ` : "force": ["retire:fixed"]`},
+		"taken away, unknown":  {entries(three), nil, plan.Facts{}, params.ParamAdditional + " : pool fixed is not there any more"},
+		"taken away, empty":    {entries(three), nil, running(0), ""},
+		"taken away, elastic":  {entries(pods), nil, running(3), ""},
+		"taken away, by force": {entries(three), nil, plan.Facts{Force: events.Force{"retire:fixed"}}, ""},
+		"turned off":           {entries(three), map[string]string{"karpenter_enabled": "false"}, running(3), ""},
+		"the build pool": {build("true"), build("false"), plan.Facts{Pools: map[string]plan.PoolFacts{"build": {Nodes: 2}}},
+			"build_node_enabled : pool build is not there any more, and it is static"},
+	} {
+		inForce := &plan.Plan{NodePools: plan.NodePools{Objects: withStatic(t, c.before).Objects()}}
+		got := withStatic(t, c.after).Static(c.facts, inForce)
+		if c.want == "" {
+			if len(got) > 0 {
+				t.Errorf("%s: %v", what, got)
+			}
+			continue
+		}
+		place, part, _ := strings.Cut(c.want, ": ")
+		if len(got) != 1 || got[0].Parameter+" "+got[0].Path != place || !strings.Contains(got[0].Message, part) {
+			t.Errorf("%s: %+v, want %s", what, got, c.want)
+		}
+	}
+}
