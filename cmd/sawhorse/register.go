@@ -44,7 +44,7 @@ If there is no such cluster yet, or these credentials may not tag it, stderr say
 Exit codes: 0 registered, 1 failed or refused, 2 wrong use.` + aboutCloud,
 		ValidArgsFunction: completeParameters,
 	}
-	all := c.Flags().Bool("all", false, "every parameter; SSM holds 10,000 in an account and region, and a rack then has some 50")
+	all := c.Flags().Bool("all", false, "every parameter; SSM holds 10,000 in an account and region, and a rack then has some 65")
 	cluster := c.Flags().String("cluster", "", "`NAME` of the EKS cluster if it is not the rack's; it is written to cluster_name")
 	rate := c.Flags().Float64("rate", 2.5, "writes per second; SSM takes 3 from an account unless its higher throughput is on")
 	format := outputFlag(c, "text", "json")
