@@ -126,6 +126,11 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, reporte
 	if reported, err = r.publish(ctx, status, rollout, reported); err != nil {
 		return err
 	}
+	if off(status) {
+		if err := r.ends(ctx, event); err != nil {
+			return err
+		}
+	}
 	// The record comes last: if the report is stopped before, the next pass does not take this status for reported.
 	if err := r.Send(ctx, r.detail(event, run, status)); err != nil {
 		return err
@@ -204,7 +209,7 @@ func (r *Report) forget(ctx context.Context, event Event, run store.Run) error {
 	if err := r.Send(ctx, &events.Reconciled{Pass: pass}); err != nil {
 		return err
 	}
-	if err := r.Store.EndRollout(ctx, event.Rack); err != nil {
+	if err := r.ends(ctx, event); err != nil {
 		return err
 	}
 	if err := r.Store.ForgetChanges(ctx, event.Rack); err != nil {
