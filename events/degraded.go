@@ -30,12 +30,12 @@ func (e *Degraded) Shorten(bytes int) {
 	e.Pools = shorten(e.Pools, 0, &bytes, &e.Omitted)
 }
 
-// Recovered is sent when a rack is not degraded any more. It is sent at least once for each Degraded, unless Karpenter is turned
-// off before.
+// Recovered is sent when a rack is not degraded any more, or has no Karpenter any more. It is sent at least once for each Degraded.
 type Recovered struct {
 	// Rack is the rack's name.
 	Rack string `json:"rack"`
-	// Generation is that of the last pass whose changes the nodes follow, Execution the ARN of its execution.
+	// Generation is that of the last pass whose changes the nodes follow, or of the one that turned Karpenter off, Execution the ARN
+	// of its execution.
 	Generation int64  `json:"generation"`
 	Execution  string `json:"execution"`
 	// DurationSeconds is the time since the node check found the rack degraded.

@@ -34,8 +34,10 @@ type Pass struct {
 	Pools List[PoolEffect] `json:"pools"`
 	// Problems are the reasons why the parameters were rejected.
 	Problems List[Problem] `json:"problems"`
-	// Warnings are warnings about accepted parameters.
+	// Warnings are warnings about accepted parameters that the rack's status did not have before. In a dry run they are all.
 	Warnings List[Problem] `json:"warnings"`
+	// UnchangedWarnings is how many warnings more there are, which the status had before and still has.
+	UnchangedWarnings int `json:"unchangedWarnings,omitempty"`
 	// DurationSeconds is how long the pass has taken so far, including the debounce wait.
 	DurationSeconds float64 `json:"durationSeconds"`
 	// Omitted is the number of elements that did not fit into the event. The rack's record has the complete lists.

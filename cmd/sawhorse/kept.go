@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/sawhorse-io/sawhorse/internal/disruption"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
@@ -63,9 +64,9 @@ type nodePool struct {
 			} `json:"spec"`
 		} `json:"template"`
 		Disruption struct {
-			ConsolidationPolicy string   `json:"consolidationPolicy"`
-			ConsolidateAfter    string   `json:"consolidateAfter"`
-			Budgets             []budget `json:"budgets"`
+			ConsolidationPolicy string              `json:"consolidationPolicy"`
+			ConsolidateAfter    string              `json:"consolidateAfter"`
+			Budgets             []disruption.Budget `json:"budgets"`
 		} `json:"disruption"`
 	} `json:"spec"`
 	Status struct {
@@ -202,7 +203,7 @@ func (s *seen) pool(pool *nodePool) reason {
 		}
 	}
 	for _, b := range pool.Spec.Disruption.Budgets {
-		if b.active(s.now) {
+		if b.Active(s.now) {
 			p.Budgets = append(p.Budgets, b.String()+", in force now")
 		} else {
 			p.Budgets = append(p.Budgets, b.String()+", not in force now")
@@ -243,7 +244,7 @@ func (s *seen) explain(claim *nodeClaim) *nodeReason {
 	}
 	why := s.disruption(claim, n)
 	s.pins(claim, node, n)
-	s.budgets(n.Pool, why, n)
+	s.budgets(claim, why, n)
 	s.said(claim, n)
 	n.Next = s.next(claim, why, n)
 	return n
@@ -356,34 +357,37 @@ func (s *seen) pins(claim *nodeClaim, node *corev1.Node, n *nodeReason) {
 	}
 }
 
-// budgets notes the pool's budgets that let no node go now for a reason.
-func (s *seen) budgets(name, why string, n *nodeReason) {
-	pool := s.pools[name]
-	if pool == nil || why == "" || why == "Ending" {
+// budgets notes the freeze, and the pool's windows and budgets that let no node go now for a reason.
+func (s *seen) budgets(of *nodeClaim, why string, n *nodeReason) {
+	pool := s.pools[n.Pool]
+	if pool == nil || why == "" {
 		return
 	}
-	nodes, going := s.running(name)
-	for _, b := range pool.Spec.Disruption.Budgets {
-		if b.active(s.now) && b.covers(why) && b.allows(nodes) <= going {
-			n.Keeps = append(n.Keeps, fmt.Sprintf("budget %s: of %d nodes %d are going already, and no further one may", b, nodes, going))
-		}
-	}
-}
-
-// running counts the nodes of a pool, and those of them that are going.
-func (s *seen) running(pool string) (nodes, going int) {
+	brakes := disruption.Pool{Budgets: pool.Spec.Disruption.Budgets, Frozen: s.frozen(pool.Labels[ownership.TagRack])}
 	for i := range s.claims {
 		claim := &s.claims[i]
-		if claim.Labels[ownership.LabelPool] != pool || claim.Status.NodeName == "" {
+		if claim.Labels[ownership.LabelPool] != n.Pool {
 			continue
 		}
-		nodes++
-		if node := s.nodes[claim.Status.NodeName]; claim.DeletionTimestamp != nil || node != nil && slices.ContainsFunc(node.Spec.Taints,
-			func(t corev1.Taint) bool { return t.Key == "karpenter.sh/disrupted" }) {
-			going++
+		going := brakes.Count(claim.DeletionTimestamp != nil, func(kind string) bool {
+			return claim.condition(kind).Status == metav1.ConditionTrue
+		})
+		if claim == of && going {
+			return
 		}
 	}
-	return nodes, going
+	n.Keeps = append(n.Keeps, brakes.Keeps(why, s.now)...)
+}
+
+// frozen reports whether the freeze lies over a rack's pools.
+func (s *seen) frozen(rack string) bool {
+	var all [][]disruption.Budget
+	for _, pool := range s.pools {
+		if rack != "" && pool.Labels[ownership.TagRack] == rack {
+			all = append(all, pool.Spec.Disruption.Budgets)
+		}
+	}
+	return disruption.Frozen(all...)
 }
 
 // said notes Karpenter's own words about the node, its NodeClaim, or other NodeClaims of its pool that do not launch.

@@ -102,7 +102,7 @@ func TestWhy(t *testing.T) {
 		"drifted, with a budget of 0": {func(c *clusterOfOne) {
 			c.with(condition("Drifted", "True", ""))
 			c.spec(c.pool, "disruption", fields{"budgets": []any{fields{"nodes": "0"}}})
-		}, "drifted since 2026-11-21T09:00:00Z (Drifted)\nkept      budget nodes: 0"},
+		}, "drifted since 2026-11-21T09:00:00Z (Drifted)\nkept      budget nodes: 0 lets no node go\n"},
 		"drifted": {func(c *clusterOfOne) { c.with(condition("Drifted", "True", "")) }, "(Drifted)\nnext      Karpenter replaces it\n"},
 		"a PodDisruptionBudget": {func(c *clusterOfOne) {
 			c.pdb = fields{"metadata": fields{"name": "shop", "namespace": "shop"}, "status": fields{"disruptionsAllowed": 0},
@@ -117,7 +117,25 @@ func TestWhy(t *testing.T) {
 		"a window": {func(c *clusterOfOne) {
 			c.with(condition("Drifted", "True", ""))
 			c.spec(c.pool, "disruption", fields{"budgets": []any{fields{"nodes": "0", "schedule": "0 8 * * *", "duration": "8h"}}})
-		}, "kept      budget nodes: 0, from 0 8 * * * (UTC) for 8h: of 1 nodes 0 are going already"},
+		}, "kept      the disruption window is closed until 2026-11-21T16:00:00Z (budget nodes: 0, from 0 8 * * * (UTC) for 8h)\n"},
+		"the freeze": {func(c *clusterOfOne) {
+			c.with(condition("Drifted", "True", ""))
+			c.pool["metadata"].(fields)["labels"] = fields{ownership.TagRack: "prod"}
+			c.spec(c.pool, "disruption", fields{"budgets": []any{fields{"nodes": "10%"}, fields{"nodes": "0"}}})
+		}, "(Drifted)\nkept      the freeze (karpenter_freeze) lets no node go\nnext"},
+		"what looks like the freeze, of a pool of no rack": {func(c *clusterOfOne) {
+			c.with(condition("Drifted", "True", ""))
+			c.spec(c.pool, "disruption", fields{"budgets": []any{fields{"nodes": "10%"}, fields{"nodes": "0"}}})
+		}, "(Drifted)\nkept      budget nodes: 0 lets no node go\nnext"},
+		"a budget that another node uses up": {func(c *clusterOfOne) {
+			c.with(condition("Drifted", "True", ""))
+			c.others = []fields{{"metadata": fields{"name": "workload-b", "labels": fields{"karpenter.sh/nodepool": "workload"}},
+				"status": fields{"nodeName": "node-b", "conditions": []any{
+					condition("Initialized", "True", ""), condition("DisruptionReason", "True", "")}}}}
+		}, "(Drifted)\nkept      budget nodes: 10% is used up: of 2 nodes 1 are going already\nnext"},
+		"one that it uses up itself": {func(c *clusterOfOne) {
+			c.with(condition("Drifted", "True", ""), condition("DisruptionReason", "True", ""))
+		}, "(Drifted)\nnext      Karpenter replaces it\n"},
 		"after the window": {func(c *clusterOfOne) {
 			c.with(condition("Drifted", "True", ""))
 			c.spec(c.pool, "disruption", fields{"budgets": []any{fields{"nodes": "0", "schedule": "0 1 * * *", "duration": "8h"}}})

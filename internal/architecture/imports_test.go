@@ -28,9 +28,10 @@ var mayImport = map[string][]string{
 	"internal/validation":  {"events", "internal/params", "internal/plan", "internal/plan/charts", "internal/plan/nodes"},
 
 	// AWS, the cluster and the table.
-	"internal/observe": {"internal/k8s", "internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
-	"internal/k8s":     {"internal/canonical", "internal/outcome", "internal/ownership", "internal/plan", "internal/readonly"},
-	"internal/drain":   {"internal/k8s", "internal/ownership", "internal/plan"},
+	"internal/observe":    {"internal/k8s", "internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
+	"internal/k8s":        {"internal/canonical", "internal/outcome", "internal/ownership", "internal/plan", "internal/readonly"},
+	"internal/disruption": {"internal/params"},
+	"internal/drain":      {"internal/k8s", "internal/ownership", "internal/plan"},
 	"internal/store": {
 		"events", "internal/canonical", "internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/resource",
 	},
@@ -65,7 +66,9 @@ var mayImport = map[string][]string{
 		"events", "internal/canonical", "internal/metrics", "internal/outcome", "internal/ownership", "internal/pass/report", "internal/store",
 		"statemachine",
 	},
-	"internal/pass/rollout": append([]string{"events", "internal/drain", "internal/k8s", "internal/metrics", "internal/store"}, stepMayUse...),
+	"internal/pass/rollout": append([]string{
+		"events", "internal/disruption", "internal/drain", "internal/k8s", "internal/metrics", "internal/store",
+	}, stepMayUse...),
 	"internal/pass/validate": append([]string{
 		"events", "internal/canonical", "internal/k8s", "internal/observe", "internal/plan/charts", "internal/store", "internal/validation",
 		"statemachine",
@@ -102,9 +105,9 @@ var mayImport = map[string][]string{
 	"functions/...": {"internal/handler", "internal/outcome", "internal/store", "internal/wire/cluster"},
 
 	"cmd/...": {
-		"events", "internal/canonical", "internal/doctor", "internal/doctor/observe", "internal/k8s", "internal/outcome", "internal/ownership",
-		"internal/params", "internal/plan", "internal/plan/charts", "internal/plan/nodes", "internal/register", "internal/store",
-		"internal/validation", "statemachine",
+		"events", "internal/canonical", "internal/disruption", "internal/doctor", "internal/doctor/observe", "internal/k8s", "internal/outcome",
+		"internal/ownership", "internal/params", "internal/plan", "internal/plan/charts", "internal/plan/nodes", "internal/register",
+		"internal/store", "internal/validation", "statemachine",
 	},
 	"cdk":        {"events", "internal/karpenter", "internal/metrics", "internal/ownership", "internal/params", "statemachine"},
 	"cdk/bundle": nil,
@@ -160,8 +163,8 @@ var owners = map[string][]string{
 
 // pure has the packages that use no service, no clock and no environment.
 var pure = []string{
-	"events", "internal/canonical", "internal/doctor", "internal/karpenter", "internal/outcome", "internal/ownership", "internal/params",
-	"internal/plan", "internal/plan/charts", "internal/plan/nodes", "internal/validation",
+	"events", "internal/canonical", "internal/disruption", "internal/doctor", "internal/karpenter", "internal/outcome",
+	"internal/ownership", "internal/params", "internal/plan", "internal/plan/charts", "internal/plan/nodes", "internal/validation",
 }
 
 func TestImports(t *testing.T) {

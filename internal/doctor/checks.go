@@ -122,6 +122,11 @@ var checks = []check{
 		[]Source{NodeClaims}, launches,
 	},
 	{
+		"pending-pods", "pods that have been Pending for five minutes, and for which Karpenter says that it launches no node",
+		"They wait until what they ask for can be launched, and nothing else does it for them.",
+		[]Source{Pods, PodEvents}, pendingPods,
+	},
+	{
 		"budgets", "PodDisruptionBudgets",
 		"A drain waits for them: node replacement, consolidation and expiry stop at a budget that allows no eviction, " +
 			"and turning off waits its whole drain window.",

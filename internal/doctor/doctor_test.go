@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -454,6 +455,17 @@ var cases = []example{
 		"warns: not ready for pods (1: workload-f)",
 		"warns: NodeClaims that have not become nodes (1: workload-g); the last: Launched LaunchFailed: Instance launch failed",
 	}},
+	{"pending-pods", "no pool fits, by reason", func(o *Observed) {
+		o.Waiting = []Waiter{waiter("shop/c", 2, "no pool tolerates it"), waiter("shop/b", 1, "no pool has the zone"),
+			waiter("shop/a", 1, "no pool has the zone")}
+	}, []string{"warns: Karpenter launches no node for 3 pods that are Pending, the first since 2026-01-02T03:01:00Z: " +
+		"2 (shop/a, shop/b): no pool has the zone; 1 (shop/c): no pool tolerates it"}},
+	{"pending-pods", "a limit, and more reasons than are shown", func(o *Observed) {
+		o.Waiting = []Waiter{waiter("shop/a", 1, "1"), waiter("shop/b", 2, "2"), waiter("shop/c", 3, "3"), waiter("shop/d", 4, "4"),
+			{Pod: "shop/e", Since: waiter("", 5, "").Since, Reason: "5", Limit: true}}
+	}, []string{"fails: 5 pods that are Pending, the first since 2026-01-02T03:01:00Z: 1 (shop/a): 1; 1 (shop/b): 2; 1 (shop/c): 3; " +
+		"2 for other reasons"}},
+	{"pending-pods", "events not to be seen", func(o *Observed) { o.Unseen[PodEvents] = "forbidden" }, []string{"unknown: forbidden"}},
 	{"do-not-disrupt", "both words", func(o *Observed) {
 		o.Pods = append(o.Pods, pod("shop", "job", "system-1", nil, map[string]string{stay: "true"}),
 			pod("shop", "old", "system-1", nil, map[string]string{stayOfOld: "false"}))
@@ -463,6 +475,10 @@ var cases = []example{
 			pod("kube-system", "karpenter-1", "system-1", map[string]string{"app.kubernetes.io/name": "karpenter"},
 				map[string]string{stay: "true"}))
 	}, nil},
+}
+
+func waiter(pod string, minute int, reason string) Waiter {
+	return Waiter{Pod: pod, Since: time.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC), Reason: reason}
 }
 
 // The page of private clusters asks for the endpoints that doctor looks for.

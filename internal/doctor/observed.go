@@ -76,6 +76,8 @@ type Observed struct {
 	Pools        []PoolObject
 	// Launches are the NodeClaims that have not become nodes.
 	Launches []Launch
+	// Waiting are the pods that Karpenter launches no node for.
+	Waiting []Waiter
 }
 
 // AddOn is an EKS add-on of the cluster.

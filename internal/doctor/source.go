@@ -42,6 +42,7 @@ const (
 	Budgets        Source = kubernetes + "poddisruptionbudgets"
 	NodePools      Source = kubernetes + "nodepools, ec2nodeclasses"
 	NodeClaims     Source = kubernetes + "nodeclaims, events"
+	PodEvents      Source = kubernetes + "events"
 )
 
 const kubernetes = "kubernetes "

@@ -34,6 +34,9 @@ func Said(e *corev1.Event) string {
 		strings.ReplaceAll(e.Message, "NodeClaim "+e.InvolvedObject.Name+" event: ", "")
 }
 
+// OverLimit are Karpenter's words about a pod for which no pool may launch a node, because of the limit of one.
+const OverLimit = "exceed limits for nodepool"
+
 // generated is the name that Karpenter gives a NodeClaim. A longer one is another pool's.
 var generated = regexp.MustCompile("^(.+)-[a-z0-9]{5}$")
 

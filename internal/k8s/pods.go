@@ -83,6 +83,13 @@ func Unschedulable(pod *corev1.Pod) (since time.Time, message string) {
 	return time.Time{}, ""
 }
 
+// OfDaemonSet reports whether a pod is a DaemonSet's. Such a pod waits for room on a node that exists, and Karpenter launches none for
+// it.
+func OfDaemonSet(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && owner.Kind == DaemonSet.Name
+}
+
 // crashes is the number of restarts after which a container that ends by itself counts as failed. The kubelet waits longer
 // before each restart, so that they take some two minutes: more than AWS needs to learn of new credentials and rights.
 const crashes = 4

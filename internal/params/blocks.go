@@ -24,6 +24,20 @@ func (b Block) Covers(at time.Time) bool {
 	return err == nil && wrong == nil && !schedule.Next(at.UTC().Add(-duration)).After(at)
 }
 
+// Ends returns when the block ends that covers a moment. A firing within the block makes it longer.
+func (b Block) Ends(at time.Time) time.Time {
+	schedule, err := parseCron(b.Schedule)
+	duration, wrong := time.ParseDuration(b.Duration)
+	end := at.UTC()
+	if err != nil || wrong != nil {
+		return end
+	}
+	for fires := schedule.Next(end.Add(-duration)); !fires.After(at); fires = schedule.Next(fires) {
+		end = fires.Add(duration)
+	}
+	return end
+}
+
 // Blocks returns the times in which Karpenter replaces no node of any pool, and the parameter that says so.
 func (c Config) Blocks() (blocks []Block, parameter string) {
 	switch {

@@ -146,3 +146,25 @@ func TestWindowAdvice(t *testing.T) {
 }
 
 func first(blocks []Block, _ string) []Block { return blocks }
+
+// A block ends when the last firing in it has lasted as long as it says, and another moment is in none.
+func TestBlockEnds(t *testing.T) {
+	at := func(text string) time.Time {
+		moment, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return moment
+	}
+	for _, c := range []struct{ schedule, duration, at, want string }{
+		{"0 8 * * *", "8h", "2026-01-02T08:00:00Z", "2026-01-02T16:00:00Z"},
+		{"0 8 * * *", "8h", "2026-01-02T16:59:00+01:00", "2026-01-02T16:00:00Z"},
+		{"0 8 * * *", "8h", "2026-01-02T17:00:00Z", "2026-01-02T17:00:00Z"},
+		{"0 8,12 * * *", "8h", "2026-01-02T13:00:00Z", "2026-01-02T20:00:00Z"},
+		{"0 22 * * 5", "30h", "2026-01-03T10:00:00Z", "2026-01-04T04:00:00Z"},
+	} {
+		if got := (Block{c.schedule, c.duration}).Ends(at(c.at)); !got.Equal(at(c.want)) {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}

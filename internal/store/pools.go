@@ -23,8 +23,8 @@ type Pool struct {
 	Retiring int `json:"retiring,omitempty"`
 	// Rotating is how many of the Nodes Karpenter is to replace because of their age alone. They do not count as outdated.
 	Rotating int `json:"rotating,omitempty"`
-	// Held says in Karpenter's words why the oldest outdated, retiring or rotating node is still there, or why launches of
-	// the pool fail, if Karpenter has said so.
+	// Held says why the oldest outdated, retiring or rotating node is still there: in Karpenter's words, by the freeze, window or
+	// budget that keeps it, or why launches of the pool fail.
 	Held string `json:"held,omitempty"`
 	// Since is the time (RFC 3339) since which the pool is not Ready, or has outdated or retiring nodes or ones that do not
 	// register; not that of rotating ones.

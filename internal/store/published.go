@@ -29,6 +29,26 @@ func (s Status) lasting() Status {
 	return s
 }
 
+// News returns the warnings of a status that the one before did not have, and the number of the others. before is nil if there was none.
+// An incident is news whenever it happens.
+func (s Status) News(before *Status) (warnings []params.Problem, unchanged int) {
+	if before == nil {
+		return s.Warnings, 0
+	}
+	told, incidents := slices.Clone(before.Warnings), slices.Clone(s.Incidents)
+	for _, w := range s.Warnings {
+		if i := slices.Index(incidents, w); i >= 0 {
+			incidents, warnings = slices.Delete(incidents, i, i+1), append(warnings, w)
+		} else if i := slices.Index(told, w); i >= 0 {
+			told = slices.Delete(told, i, i+1)
+			unchanged++
+		} else {
+			warnings = append(warnings, w)
+		}
+	}
+	return warnings, unchanged
+}
+
 func inOrder(problems []params.Problem) []params.Problem {
 	return slices.SortedFunc(slices.Values(problems), func(a, b params.Problem) int {
 		return cmp.Or(strings.Compare(a.Parameter, b.Parameter), strings.Compare(a.Path, b.Path), strings.Compare(a.Message, b.Message))

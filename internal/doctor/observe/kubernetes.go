@@ -3,17 +3,21 @@ package observe
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/observe"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // kubernetes reads the cluster's own objects. If the API server cannot be reached or does not know the caller, which the
@@ -50,6 +54,7 @@ func (r *reader) inCluster() []source {
 		{doctor.Budgets, func(ctx context.Context) error { return read(ctx, r.client, k8s.PodDisruptionBudget, &r.o.Budgets) }},
 		{doctor.NodePools, r.pools},
 		{doctor.NodeClaims, r.launches},
+		{doctor.PodEvents, r.waiting},
 	}
 }
 
@@ -119,6 +124,47 @@ func (r *reader) launches(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// waits is how long a pod may wait for its node. Most have one within a minute or two.
+const waits = 5 * time.Minute
+
+// mostSaid is the length in bytes to which Karpenter's words about a pod are cut: they have all pools.
+const mostSaid = 500
+
+// waiting finds among the pods, which have been read before, those that wait for a node, and whose last event of Karpenter's says that it
+// launches none. It reads events only if there are such pods.
+func (r *reader) waiting(ctx context.Context) error {
+	since, last := map[types.UID]time.Time{}, map[types.UID]*corev1.Event{}
+	for i := range r.o.Pods {
+		pod := &r.o.Pods[i]
+		if at, message := k8s.Unschedulable(pod); message != "" && time.Since(at) >= waits &&
+			pod.DeletionTimestamp == nil && !k8s.OfDaemonSet(pod) {
+			since[pod.UID] = at
+		}
+	}
+	if len(since) == 0 {
+		return nil
+	}
+	err := r.client.Where(ctx, k8s.Event, "source=karpenter,involvedObject.kind=Pod", func(object *unstructured.Unstructured) error {
+		e, err := k8s.AsEvent(object)
+		if err != nil {
+			return nil // only another program's event can be unreadable
+		}
+		of := e.InvolvedObject.UID
+		if waits := !since[of].IsZero() && (e.Reason == "FailedScheduling" || e.Reason == "Nominated"); waits &&
+			(last[of] == nil || k8s.LastSeen(e).After(k8s.LastSeen(last[of]))) {
+			last[of] = e
+		}
+		return nil
+	})
+	for of, e := range last {
+		if e.Reason == "FailedScheduling" {
+			r.o.Waiting = append(r.o.Waiting, doctor.Waiter{Pod: e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name, Since: since[of],
+				Reason: outcome.ShortenTo(mostSaid, e.Message), Limit: strings.Contains(e.Message, k8s.OverLimit)})
+		}
+	}
+	return err
 }
 
 // failedStep returns the first of a NodeClaim's conditions on the way to a node that has failed; nil if none has.

@@ -26,6 +26,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
@@ -308,6 +309,52 @@ func TestKarpenterObjects(t *testing.T) {
 	slices.SortFunc(o.Launches, func(a, b doctor.Launch) int { return strings.Compare(a.NodeClaim, b.NodeClaim) })
 	if !slices.Equal(o.Pools, wantPools) || !slices.Equal(o.Launches, wantLaunches) || len(o.Unseen) > 0 {
 		t.Errorf("%+v\n%+v\n%v", o.Pools, o.Launches, o.Unseen)
+	}
+}
+
+// A pod waits for a node if it has for five minutes, and if Karpenter has said last that it launches none for it.
+func TestPodsThatWait(t *testing.T) {
+	server := k8sfake.New(t)
+	ago := func(d time.Duration) string { return time.Now().Add(-d).UTC().Format(time.RFC3339) }
+	const long = 10 * time.Minute
+	events := 0
+	says := func(pod, reason, message string, age time.Duration) {
+		events++
+		server.Put(fmt.Sprintf("/api/v1/namespaces/shop/events/%d", events), "v1", "Event", map[string]any{
+			"reason": reason, "message": message, "lastTimestamp": ago(age), "source": map[string]any{"component": "karpenter"},
+			"involvedObject": map[string]any{"kind": "Pod", "namespace": "shop", "name": pod, "uid": pod},
+		})
+	}
+	pod := func(name string, age time.Duration) map[string]any {
+		o := server.Put("/api/v1/namespaces/shop/pods/"+name, "v1", "Pod", map[string]any{"status": map[string]any{"phase": "Pending",
+			"conditions": []any{map[string]any{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0 of 3 nodes",
+				"lastTransitionTime": ago(age)}}}})
+		o.SetUID(apitypes.UID(name))
+		says(name, "FailedScheduling", "Failed to schedule pod, "+name, 2*time.Minute)
+		return o.Object["metadata"].(map[string]any)
+	}
+	pod("long", long)
+	pod("young", time.Minute)
+	pod("limit", long)
+	says("limit", "FailedScheduling", `all available instance types exceed limits for nodepool: "workload"`, time.Minute)
+	pod("nominated", long)
+	says("nominated", "Nominated", "Pod should schedule on: nodeclaim/workload-a", time.Minute)
+	pod("leaving", long)["deletionTimestamp"] = ago(0)
+	pod("agent", long)["ownerReferences"] = []any{map[string]any{"kind": "DaemonSet", "name": "agent", "controller": true}}
+	says("gone", "FailedScheduling", "Failed to schedule pod", time.Minute)
+	o := observed(t, &account{answers: answers()}, server.Dial)
+	var got []string
+	for _, w := range o.Waiting {
+		got = append(got, fmt.Sprintf("%s %v %s", w.Pod, w.Limit, w.Reason))
+		if age := time.Since(w.Since); age < long || age > long+time.Minute {
+			t.Errorf("%s since %s", w.Pod, w.Since)
+		}
+	}
+	slices.Sort(got)
+	want := []string{`shop/limit true all available instance types exceed limits for nodepool: "workload"`,
+		"shop/long false Failed to schedule pod, long"}
+	if !slices.Equal(got, want) || len(o.Unseen) > 0 {
+		t.Errorf("%q, %v", got, o.Unseen)
 	}
 }
 

@@ -67,9 +67,11 @@ func (b Bus) put(ctx context.Context, kind, detail string) error {
 	return nil
 }
 
-// Started sends the event that an iteration with steps begins.
-func (b Bus) Started(ctx context.Context, run store.Run, steps []plan.Step) error {
-	return b.Send(ctx, &events.ReconcileStarted{Pass: planned(run, steps)})
+// Started sends the event that an iteration with steps begins. before is the status that was reported before, or nil.
+func (b Bus) Started(ctx context.Context, run store.Run, steps []plan.Step, before *store.Status) error {
+	pass := planned(run, steps)
+	pass.Warnings, pass.UnchangedWarnings = store.Status{Warnings: run.Warnings}.News(before)
+	return b.Send(ctx, &events.ReconcileStarted{Pass: pass})
 }
 
 // DryRun sends the result of a dry run: Rejected, or Reconciled with the steps that a pass would run, and what differs from

@@ -61,7 +61,8 @@ func TestBus(t *testing.T) {
 	cloud := awsfake.New()
 	bus := Bus{Events: cloud.Events, Name: "sawhorse"}
 	run := store.Run{Rack: "demo", Generation: 7, Execution: "me", Warnings: warning}
-	if err := bus.Started(t.Context(), run, []plan.Step{{Name: "access"}, {Name: "queue"}}); err != nil {
+	steps := []plan.Step{{Name: "access"}, {Name: "queue"}}
+	if err := bus.Started(t.Context(), run, steps, nil); err != nil {
 		t.Fatal(err)
 	}
 	var started events.ReconcileStarted
@@ -69,6 +70,12 @@ func TestBus(t *testing.T) {
 		!slices.Equal(started.Steps, []string{"access", "queue"}) || started.Rack != "demo" || started.Generation != 7 ||
 		len(started.Warnings) != 1 || *cloud.Events.Sent[0].DetailType != "Rack Reconcile Started" {
 		t.Errorf("%+v, %v", started, err)
+	}
+	if err := bus.Started(t.Context(), run, steps, &store.Status{Warnings: warning}); err != nil {
+		t.Fatal(err)
+	}
+	if text := *cloud.Events.Sent[1].Detail; !strings.Contains(text, `"warnings":[],"unchangedWarnings":1,`) {
+		t.Errorf("the status has the warning already: %s", text)
 	}
 	cloud.Events.Refuse = "bus full"
 	if err := bus.Send(t.Context(), &started); err == nil ||

@@ -48,7 +48,8 @@ func changed(run store.Run, step string) bool {
 // Run reports one iteration. It may be repeated: the event is then sent again.
 func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 	if event.DryRun { // it has no lease and no record
-		return Answer{}, r.Send(ctx, r.detail(event, store.Run{}, r.status(event, store.Run{})))
+		status := r.status(event, store.Run{})
+		return Answer{}, r.Send(ctx, detail(r.pass(event, store.Run{}, status), store.Run{}, status))
 	}
 	lease, err := r.Store.Renew(ctx, event.Rack, event.Execution, r.Now())
 	if err != nil {
@@ -84,18 +85,9 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 // report writes the outputs and the status of a rack, and sends the event. If a later version of Sawhorse wrote the records,
 // the pass has failed for that, and only the status says so.
 func (r *Report) report(ctx context.Context, event Event, run store.Run, reported store.Reported) error {
-	records, err := r.Store.Records(ctx, event.Rack)
-	if later := errors.Is(err, store.ErrLaterVersion); err != nil && !later {
+	records, err := r.outputs(ctx, event.Rack)
+	if err != nil {
 		return err
-	} else if !later {
-		outputs, err := r.Store.Outputs(ctx, event.Rack)
-		if err != nil {
-			return err
-		}
-		err = r.writing(ctx, event.Rack, func(w *resource.Writer) error { return r.Outputs.WriteOutputs(ctx, w, event.Rack, outputs) })
-		if err != nil {
-			return err
-		}
 	}
 	if missed(event, nodePoolsStep) && !changed(run, nodePoolsStep) {
 		run.Effects = nil // nothing was done to the pools
@@ -118,7 +110,10 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, reporte
 	if err := r.snapshot(ctx, run, &status, &reported); err != nil {
 		return err
 	}
-	newStatus := !reported.Same(status)
+	pass, newStatus := r.pass(event, run, status), !reported.Same(status)
+	if before, err := reported.Status(); err == nil { // one that cannot be read has told nothing
+		pass.Warnings, pass.UnchangedWarnings = status.News(before)
+	}
 	rollout, err := r.rollout(ctx, event, status, records.WasOn, newStatus)
 	if err != nil {
 		return err
@@ -126,14 +121,35 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, reporte
 	if reported, err = r.publish(ctx, status, rollout, reported); err != nil {
 		return err
 	}
+	if off(status) {
+		if err := r.ends(ctx, event); err != nil {
+			return err
+		}
+	}
 	// The record comes last: if the report is stopped before, the next pass does not take this status for reported.
-	if err := r.Send(ctx, r.detail(event, run, status)); err != nil {
+	if err := r.Send(ctx, detail(pass, run, status)); err != nil {
 		return err
 	}
 	if err := r.Store.SaveStatus(ctx, status, digest(status, run), reported); err != nil {
 		return err
 	}
 	return r.measure(event, metrics.Pass{State: status.State, Changes: len(status.Changed) - reported.Changes, NewStatus: newStatus})
+}
+
+// outputs writes the outputs of a rack, and returns its records; of a later version of Sawhorse it writes none.
+func (r *Report) outputs(ctx context.Context, rack string) (plan.Records, error) {
+	records, err := r.Store.Records(ctx, rack)
+	if errors.Is(err, store.ErrLaterVersion) {
+		return records, nil
+	}
+	if err != nil {
+		return records, err
+	}
+	outputs, err := r.Store.Outputs(ctx, rack)
+	if err != nil {
+		return records, err
+	}
+	return records, r.writing(ctx, rack, func(w *resource.Writer) error { return r.Outputs.WriteOutputs(ctx, w, rack, outputs) })
 }
 
 // writing calls do with a writer that knows which outputs were written before.
@@ -171,7 +187,7 @@ func (r *Report) publish(
 // answer reports the failed pass of a rack that does not exist. It sends the event and stores nothing.
 func (r *Report) answer(ctx context.Context, event Event, lease store.Lease) (Answer, error) {
 	status := r.status(event, store.Run{})
-	if err := r.Send(ctx, r.detail(event, store.Run{}, status)); err != nil {
+	if err := r.Send(ctx, detail(r.pass(event, store.Run{}, status), store.Run{}, status)); err != nil {
 		return Answer{}, err
 	}
 	return Answer{Unknown: lease.Served == 0}, r.measure(event, metrics.Pass{State: status.State, Unknown: true})
@@ -204,7 +220,7 @@ func (r *Report) forget(ctx context.Context, event Event, run store.Run) error {
 	if err := r.Send(ctx, &events.Reconciled{Pass: pass}); err != nil {
 		return err
 	}
-	if err := r.Store.EndRollout(ctx, event.Rack); err != nil {
+	if err := r.ends(ctx, event); err != nil {
 		return err
 	}
 	if err := r.Store.ForgetChanges(ctx, event.Rack); err != nil {
@@ -299,8 +315,7 @@ func (r *Report) finish(ctx context.Context, name string, run store.Run, records
 }
 
 // detail returns the event with the result of the pass.
-func (r *Report) detail(event Event, run store.Run, status store.Status) events.Outbound {
-	pass := r.pass(event, run, status)
+func detail(pass events.Pass, run store.Run, status store.Status) events.Outbound {
 	switch status.State {
 	case outcome.StateFailed:
 		f := status.Failure

@@ -571,6 +571,41 @@ func TestWarningsOfEarlierPasses(t *testing.T) {
 	}
 }
 
+// A warning that stays is told by the event of the first pass, and counted by those of the next ones. The status shows it all the time, and
+// an incident is told each time that it happens.
+func TestWarningsAreToldOnce(t *testing.T) {
+	incident := []params.Problem{{Parameter: "rack", Message: "i"}}
+	s := begin(t, store.Run{})
+	more := []params.Problem{{Parameter: "node_disk", Message: "more"}}
+	for i, c := range []struct {
+		warnings, incidents []params.Problem
+		told                []params.Problem
+		unchanged           int
+	}{
+		{warning, incident, slices.Concat(warning, incident), 0},
+		{warning, nil, nil, 1},
+		{slices.Concat(more, warning), incident, slices.Concat(more, incident), 1},
+		{slices.Concat(more, warning), incident, incident, 2},
+		{nil, nil, nil, 0},
+		{warning, nil, warning, 0},
+	} {
+		e := event("Planned")
+		e.Generation, e.Execution = int64(7+i), fmt.Sprint("pass ", i)
+		s.cloud.Table.Items["rack#demo lease"]["owner"] = &types.AttributeValueMemberS{Value: e.Execution}
+		s.must(s.store.SaveRun(t.Context(), store.Run{Rack: "demo", Generation: e.Generation, Execution: e.Execution, Started: s.cloud.Now(),
+			Outcome: "Planned", Goal: "karpenter", Warnings: c.warnings}))
+		s.must(s.store.NoteStep(t.Context(), "demo", e.Generation, s.cloud.Now(), store.StepRecord{Step: "queue", Incidents: c.incidents}))
+		s.cloud.Events.Sent = nil
+		s.run(e)
+		if got := s.status().Warnings; !slices.Equal(got, slices.Concat(c.warnings, c.incidents)) {
+			t.Errorf("pass %d: the status has %v", i, got)
+		}
+		if _, detail := s.sent(); !slices.Equal(detail.Warnings, c.told) || detail.UnchangedWarnings != c.unchanged {
+			t.Errorf("pass %d: told %v and %d unchanged ones, want %v and %d", i, detail.Warnings, detail.UnchangedWarnings, c.told, c.unchanged)
+		}
+	}
+}
+
 // A report that is stopped and repeated has the same result. The event may be sent twice. The digest is recorded only after
 // the event was sent.
 func TestInterrupted(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
@@ -15,10 +16,7 @@ import (
 // rollout returns what is known of the rack's nodes, for the status parameter. newStatus says that the status has something
 // new: from then on the nodes follow the pass's generation, and the schedule looks at them.
 func (r *Report) rollout(ctx context.Context, event Event, status store.Status, wasOn, newStatus bool) (*store.Rollout, error) {
-	switch {
-	case status.State == outcome.StateReconciled && status.Goal == string(plan.GoalAccess): // also if this report is repeated
-		return nil, r.Store.EndRollout(ctx, event.Rack)
-	case !wasOn:
+	if !wasOn || off(status) {
 		return nil, nil
 	}
 	for range 3 { // the schedule may write the record at the same time
@@ -52,6 +50,27 @@ func (r *Report) rollout(ctx context.Context, event Event, status store.Status, 
 		}
 	}
 	return nil, fmt.Errorf("rack %s: save rollout: %w", event.Rack, store.ErrRolloutChanged)
+}
+
+// off reports whether Karpenter is off after the pass, also if its report is repeated.
+func off(status store.Status) bool {
+	return status.State == outcome.StateReconciled && status.Goal == string(plan.GoalAccess)
+}
+
+// ends ends the rollout of a rack without Karpenter. If the rack was degraded, it is not any more, and no node check will say so.
+func (r *Report) ends(ctx context.Context, event Event) error {
+	rollout, err := r.Store.Rollout(ctx, event.Rack)
+	if err != nil || rollout == nil {
+		return err
+	}
+	if !rollout.Degraded.IsZero() {
+		err := r.Send(ctx, &events.Recovered{Rack: event.Rack, Generation: event.Generation, Execution: event.Execution,
+			DurationSeconds: r.Now().Sub(rollout.Degraded).Round(time.Second).Seconds()})
+		if err != nil {
+			return err
+		}
+	}
+	return r.Store.EndRollout(ctx, event.Rack)
 }
 
 // nodePoolsStep is the step that ends when all pools are Ready.

@@ -1,12 +1,14 @@
 package report
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
@@ -155,6 +157,54 @@ func TestKarpenterOffEndsTheRollout(t *testing.T) {
 	}
 }
 
+// recovered returns the events of racks that have recovered.
+func (s scene) recovered() (all []events.Recovered) {
+	s.Helper()
+	for _, sent := range s.cloud.Events.Sent {
+		if *sent.DetailType == events.TypeRecovered {
+			var one events.Recovered
+			s.must(json.Unmarshal([]byte(*sent.Detail), &one))
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// A rack that is degraded while Karpenter is turned off, or while it is forgotten, recovers once, and one that is not does not.
+func TestADegradedRackThatIsTurnedOffRecovers(t *testing.T) {
+	for what, c := range map[string]struct {
+		outcome  outcome.Outcome
+		degraded bool
+		want     int
+	}{
+		"off": {"Planned", true, 1}, "off, not degraded": {"Planned", false, 0}, "forgotten": {"Forgotten", true, 1},
+	} {
+		s := applied(t)
+		s.run(event("Planned"))
+		known := s.rollout()
+		if c.degraded {
+			known.Degraded = s.cloud.Now().Add(-time.Hour)
+		}
+		s.must(s.store.SaveRollout(t.Context(), *known))
+		s.must(s.store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: "demo", Goal: plan.GoalAccess}))
+		e := s.next(8, store.Run{Outcome: c.outcome, Goal: "access"}, event(c.outcome), done)
+		s.run(e)
+		if c.outcome == "Planned" {
+			s.run(e) // repeated
+		}
+		all := s.recovered()
+		if len(all) != c.want {
+			t.Errorf("%s: %+v", what, all)
+			continue
+		}
+		for _, one := range all {
+			if one.Rack != "demo" || one.Generation != 8 || one.Execution != "me too" || one.DurationSeconds < 3600 || one.DurationSeconds > 3660 {
+				t.Errorf("%s: %+v", what, one)
+			}
+		}
+	}
+}
+
 // stoppedAt has a report stopped at its n-th call, and repeats it. It returns false if the report has fewer calls.
 func (s scene) stoppedAt(n int, e Event, between func()) bool {
 	s.Helper()
@@ -177,18 +227,21 @@ func (s scene) stoppedAt(n int, e Event, between func()) bool {
 }
 
 // A report that ends the rollout may be stopped anywhere: the rollout of a rack without Karpenter would be looked at for
-// ever.
+// ever, and one that was degraded would never recover.
 func TestAReportThatEndsARolloutMayBeStopped(t *testing.T) {
 	for n := 1; ; n++ {
 		s := applied(t)
 		s.run(event("Planned"))
+		known := s.rollout()
+		known.Degraded = s.cloud.Now()
+		s.must(s.store.SaveRollout(t.Context(), *known))
 		s.must(s.store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: "demo", Goal: plan.GoalAccess}))
 		e := s.next(8, store.Run{Outcome: "Planned", Goal: "access"}, event("Planned"), done)
 		if !s.stoppedAt(n, e, func() {}) {
 			return
 		}
-		if s.rollout() != nil {
-			t.Errorf("call %d: %+v", n, s.rollout())
+		if s.rollout() != nil || len(s.recovered()) == 0 {
+			t.Errorf("call %d: %+v, %+v", n, s.rollout(), s.recovered())
 		}
 	}
 }

@@ -224,6 +224,9 @@ func (s *scene) sent() (all []events.RolledOut) {
 	return all
 }
 
+// named is an object that is known by its kind and name alone.
+func named(kind, name string) object { return object{"kind": kind, "metadata": object{"name": name}} }
+
 func stamp(d time.Duration) string { return start.Add(d).Format(time.RFC3339) }
 
 // measures checks how often a text was in the metrics so far.

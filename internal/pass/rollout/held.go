@@ -2,11 +2,14 @@ package rollout
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/sawhorse-io/sawhorse/internal/disruption"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
@@ -18,8 +21,8 @@ const (
 	mostHeld = 200
 )
 
-// blocks are the reasons of Karpenter's events that say why a node is still there. They are about the Node, the NodeClaim or, if
-// its budgets allow nothing, the NodePool.
+// blocks are the reasons of Karpenter's events that say why a node is still there. They are about the Node or the NodeClaim. What it
+// says of a NodePool whose budgets allow nothing is not heard: it is said for each reason of a disruption, without what is behind it.
 var blocks = map[string]bool{"DisruptionBlocked": true, "FailedDraining": true}
 
 // hear reads what Karpenter says in its events: why the oldest outdated or retiring node of each pool is still there, or the oldest
@@ -33,7 +36,7 @@ func (v *view) hear(ctx context.Context, client *k8s.Client) error {
 		}
 		fields += ",involvedObject.kind=" + k8s.NodeClaim.Name
 	}
-	last := map[string]*corev1.Event{}
+	last := map[*pool]*corev1.Event{}
 	err := client.Where(ctx, k8s.Event, fields, func(object *unstructured.Unstructured) error {
 		e, err := k8s.AsEvent(object)
 		if err != nil {
@@ -44,58 +47,83 @@ func (v *view) hear(ctx context.Context, client *k8s.Client) error {
 			return nil
 		}
 		v.hears(e)
-		p := about[e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name]
-		if p == nil || !blocks[e.Reason] {
-			return nil
-		}
-		if before := last[p.Pool.Pool]; before == nil || tellsMore(e, before) {
-			last[p.Pool.Pool], p.Held = e, outcome.ShortenTo(mostHeld, e.Message)
+		if p := about[e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name]; p != nil && blocks[e.Reason] {
+			last[p] = later(last[p], e)
 		}
 		return nil
 	})
 	for _, p := range about {
-		if refused, known := v.refused[p.Pool.Pool]; known && p.Held == "" { // Karpenter ends no node before its replacement is there
-			p.Held = outcome.ShortenTo(mostHeld, "launches of the pool fail: "+refused.words)
-		}
+		p.Held = outcome.ShortenTo(mostHeld, v.held(p, last[p]))
 	}
 	return err
+}
+
+// held returns why the oldest node of a pool is still there: what Karpenter has said of it last, and the brakes; or else why launches
+// fail, because Karpenter ends no node before its replacement is there.
+func (v *view) held(p *pool, said *corev1.Event) string {
+	var keeps []string
+	if said != nil {
+		keeps = append(keeps, said.Message)
+	}
+	if !p.oldest.going {
+		keeps = append(keeps, p.brakes.Keeps("Drifted", v.now)...)
+	}
+	if refused, known := v.refused[p.Pool.Pool]; known && len(keeps) == 0 {
+		keeps = append(keeps, "launches of the pool fail: "+refused.words)
+	}
+	return strings.Join(keeps, "; ")
+}
+
+// freezes gives the pools the budgets of their NodePools, which are all of the rack.
+func (v *view) freezes(objects []unstructured.Unstructured) {
+	all := make([][]disruption.Budget, len(objects))
+	for i := range objects {
+		var pool struct {
+			Spec struct {
+				Disruption struct {
+					Budgets []disruption.Budget `json:"budgets"`
+				} `json:"disruption"`
+			} `json:"spec"`
+		}
+		// The API server takes no others.
+		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, &pool)
+		all[i] = pool.Spec.Disruption.Budgets
+	}
+	frozen := disruption.Frozen(all...)
+	for i := range objects {
+		if p := v.pools[objects[i].GetName()]; p != nil {
+			p.brakes = disruption.Pool{Budgets: all[i], Frozen: frozen}
+		}
+	}
 }
 
 // oldest returns the pools by the objects about which Karpenter says why their oldest node is still there.
 func (v *view) oldest() map[string]*pool {
 	about := map[string]*pool{}
-	for name, p := range v.pools {
+	for _, p := range v.pools {
 		if p.oldest.claim == "" {
 			p.oldest = p.aged
 		}
 		if p.oldest.claim != "" {
-			about["NodePool/"+name], about["NodeClaim/"+p.oldest.claim], about["Node/"+p.oldest.node] = p, p, p
+			about["NodeClaim/"+p.oldest.claim], about["Node/"+p.oldest.node] = p, p
 		}
 	}
 	return about
-}
-
-// tellsMore reports whether an event says more than another one: what is said of the node itself does, compared with what is
-// said of the pool, and otherwise the later one.
-func tellsMore(e, than *corev1.Event) bool {
-	if ofPool := e.InvolvedObject.Kind == k8s.NodePool.Name; ofPool != (than.InvolvedObject.Kind == k8s.NodePool.Name) {
-		return !ofPool
-	}
-	return k8s.LastSeen(e).After(k8s.LastSeen(than))
 }
 
 // oldest is a NodeClaim and its node. It keeps no more of it, because the pages of a list are large.
 type oldest struct {
 	claim, node string
 	created     time.Time
+	going       bool // Karpenter has begun with it
 }
 
 // candidate notes a NodeClaim, unless an older one has been noted.
-func (o *oldest) candidate(claim *unstructured.Unstructured) {
+func (o *oldest) candidate(claim *unstructured.Unstructured, going bool) {
 	name, created := claim.GetName(), claim.GetCreationTimestamp().Time
 	if old := *o; old.claim != "" && (old.created.Before(created) || old.created.Equal(created) && old.claim < name) {
 		return
 	}
 	node, _, _ := unstructured.NestedString(claim.Object, "status", "nodeName")
-	*o = oldest{name, node, created}
+	*o = oldest{name, node, created, going}
 }

@@ -4,11 +4,13 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
-// What keeps the oldest outdated node is said in Karpenter's words, whether they are about the node, its NodeClaim, the pool, or the
-// NodeClaim that is to replace it.
+// What keeps the oldest outdated node is said in Karpenter's words, whether they are about the node, its NodeClaim, or the NodeClaim that
+// is to replace it.
 func TestWhatHoldsANode(t *testing.T) {
 	const claimed = "workload-abcde"
 	for what, c := range map[string]struct{ kind, of, reason, message, want string }{
@@ -16,9 +18,6 @@ func TestWhatHoldsANode(t *testing.T) {
 			"Pdb prevents pod evictions (PodDisruptionBudget=[shop/web])", "Pdb prevents pod evictions (PodDisruptionBudget=[shop/web])"},
 		"a pod that must not be disrupted": {"Node", "node-a", "DisruptionBlocked",
 			`Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/web)`, `Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/web)`},
-		"a budget, a window or the freeze": {"NodePool", "workload", "DisruptionBlocked",
-			"No allowed disruptions for disruption reason Drifted due to blocking budget",
-			"No allowed disruptions for disruption reason Drifted due to blocking budget"},
 		"pods that do not end": {"Node", "node-a", "FailedDraining", "Failed to drain node, 2 pods are waiting to be evicted",
 			"Failed to drain node, 2 pods are waiting to be evicted"},
 		"no capacity": {"NodeClaim", "workload-fghij", "InsufficientCapacityError",
@@ -27,21 +26,76 @@ func TestWhatHoldsANode(t *testing.T) {
 				"InsufficientInstanceCapacity: none"},
 		"nothing that Karpenter says": {"NodeClaim", claimed, "Launched", "launched", ""},
 	} {
-		s := begin(t, "workload")
-		outdated := claim(claimed, "workload", "0", "1")
-		s.Create(outdated)
-		s.Status(outdated, object{"nodeName": "node-a", "conditions": []any{
-			condition("Launched", "True", "Launched", start), condition("Registered", "True", "Registered", start)}})
-		s.Create(object{"apiVersion": "v1", "kind": "Event", "metadata": object{"name": "e", "namespace": "default"}, "reason": c.reason,
-			"message": c.message, "lastTimestamp": stamp(4 * time.Minute), "involvedObject": object{"kind": c.kind, "name": c.of},
-			"source": object{"component": "karpenter"}})
-		status := s.after(5 * time.Minute)
-		if p := s.pool(status, "workload"); p.Held != c.want || p.Outdated != 1 || status.State != outcome.StateReconciled {
-			t.Errorf("%s: %s %+v, want %q", what, status.State, p, c.want)
-		}
-		s.Remove(outdated)
-		s.Remove(object{"apiVersion": "v1", "kind": "Event", "metadata": object{"name": "e", "namespace": "default"}})
-		s.Remove(nodePool("workload"))
-		s.Remove(class("workload"))
+		t.Run(what, func(t *testing.T) {
+			s := begin(t, "workload")
+			outdated := claim(claimed, "workload", "0", "1")
+			s.Create(outdated)
+			s.Status(outdated, object{"nodeName": "node-a", "conditions": []any{
+				condition("Launched", "True", "Launched", start), condition("Registered", "True", "Registered", start)}})
+			s.says(named(c.kind, c.of), c.reason, c.message, 4*time.Minute)
+			status := s.after(5 * time.Minute)
+			if p := s.pool(status, "workload"); p.Held != c.want || p.Outdated != 1 || status.State != outcome.StateReconciled {
+				t.Errorf("%s %+v, want %q", status.State, p, c.want)
+			}
+		})
+	}
+}
+
+// The freeze, a disruption window and a budget are told apart, as they are at the time of the look. What Karpenter says of the node itself
+// comes first, and a node that goes already is held by none of them.
+func TestWhichBrakeHoldsANode(t *testing.T) {
+	window := func(hour string) object { // the clock shows 03:09
+		return object{"nodes": "0", "schedule": "0 " + hour + " * * *", "duration": "8h", "reasons": []any{"Drifted", "Underutilized"}}
+	}
+	nodes := func(n string) object { return object{"nodes": n} }
+	const frozen = "the freeze (karpenter_freeze) lets no node go"
+	const closed = "the disruption window is closed until 2026-01-02T11:00:00Z (budget nodes: 0, from 0 3 * * * (UTC) for 8h, for Drifted " +
+		"and Underutilized)"
+	const usedUp = "budget nodes: 10% is used up: of 2 nodes 1 are going already"
+	for what, c := range map[string]struct {
+		workload, build []any  // budgets
+		going           string // the NodeClaim that Karpenter has begun to replace
+		says            string // what Karpenter says of the outdated node
+		want            string
+	}{
+		"none":                           {workload: []any{nodes("10%")}},
+		"the freeze":                     {workload: []any{nodes("10%"), nodes("0")}, build: []any{nodes("0")}, want: frozen},
+		"the freeze and a window":        {workload: []any{window("3"), nodes("0")}, build: []any{nodes("0")}, want: frozen + "; " + closed},
+		"a budget of 0":                  {workload: []any{nodes("0")}, want: "budget nodes: 0 lets no node go"},
+		"one of 0, and one of build":     {workload: []any{nodes("0")}, build: []any{nodes("0")}, want: "budget nodes: 0 lets no node go"},
+		"one of 0 beside others":         {workload: []any{nodes("1"), nodes("0")}, want: "budget nodes: 0 lets no node go"},
+		"one of 0%":                      {workload: []any{nodes("0%")}, want: "budget nodes: 0% lets no node go"},
+		"one that is used up":            {workload: []any{nodes("10%")}, going: "b", want: usedUp},
+		"one that has room":              {workload: []any{nodes("2")}, going: "b"},
+		"one for other reasons":          {workload: []any{object{"nodes": "0", "reasons": []any{"Empty"}}}},
+		"a window that is closed":        {workload: []any{nodes("10%"), window("3")}, want: closed},
+		"a window that is open":          {workload: []any{nodes("10%"), window("9")}},
+		"a window, and Karpenter's word": {workload: []any{window("3")}, says: "Pdb prevents", want: "Pdb prevents; " + closed},
+		"none, because it goes":          {workload: []any{nodes("0")}, going: "a"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := begin(t, "build", "workload")
+			for pool, budgets := range map[string][]any{"workload": c.workload, "build": c.build} {
+				if budgets != nil {
+					s.Change(nodePool(pool), func(o *unstructured.Unstructured) {
+						o.Object["spec"].(map[string]any)["disruption"].(map[string]any)["budgets"] = budgets
+					})
+				}
+			}
+			for name, hash := range map[string]string{"a": "0", "b": "1"} {
+				conditions := []any{condition("Initialized", "True", "Initialized", start)}
+				if name == c.going {
+					conditions = append(conditions, condition("DisruptionReason", "True", "Drifted", start))
+				}
+				s.runs(claim(name, "workload", hash, "1"), conditions...)
+			}
+			s.says(named("NodePool", "workload"), "DisruptionBlocked", "No allowed disruptions for disruption reason Empty", 4*time.Minute)
+			if c.says != "" {
+				s.says(named("NodeClaim", "a"), "DisruptionBlocked", c.says, 4*time.Minute)
+			}
+			if p := s.pool(s.after(5*time.Minute), "workload"); p.Held != c.want || p.Outdated != 1 {
+				t.Errorf("%+v, want %q", p, c.want)
+			}
+		})
 	}
 }

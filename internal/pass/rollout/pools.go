@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sawhorse-io/sawhorse/internal/disruption"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -87,6 +88,8 @@ type pool struct {
 	removed bool
 	// oldest is the oldest outdated or retiring node, aged the oldest rotating one.
 	oldest, aged oldest
+	// brakes are what of the NodePool lets no node go.
+	brakes disruption.Pool
 	// since is the earliest time at which something began that is to be reported.
 	since time.Time
 	// stuck describes a node that does not register.
@@ -121,6 +124,7 @@ func newView(was store.Rollout, set k8s.PoolSet, now time.Time) *view {
 			p.class, p.latest = &set.Classes[i], follows(&set.Classes[i])
 		}
 	}
+	v.freezes(set.Pools)
 	return v
 }
 
@@ -133,6 +137,10 @@ func (v *view) count(claim *unstructured.Unstructured) {
 		v.pools[name] = p
 	}
 	p.Nodes++
+	going := p.brakes.Count(claim.GetDeletionTimestamp() != nil, func(kind string) bool {
+		status, _, _ := k8s.Condition(claim, kind)
+		return status == "True"
+	})
 	if p.latest.older(claim) {
 		p.older++
 	}
@@ -140,10 +148,10 @@ func (v *view) count(claim *unstructured.Unstructured) {
 	drifted, drifts, why := k8s.Condition(claim, "Drifted")
 	switch {
 	case p.rotates(claim, drifted, why):
-		p.aged.candidate(claim)
+		p.aged.candidate(claim, going)
 		p.Rotating++
 	case p.removed || drifted == "True" || p.outdates(claim):
-		if p.oldest.candidate(claim); p.removed {
+		if p.oldest.candidate(claim, going); p.removed {
 			p.Retiring++
 		} else {
 			p.Outdated++

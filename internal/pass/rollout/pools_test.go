@@ -106,22 +106,15 @@ func TestARetiringPool(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		s.runs(claim(name, "gpu", "0", "1"))
 	}
-	says := func(name, kind, of, reason, message string, at time.Duration) {
-		event := object{"apiVersion": "v1", "kind": "Event", "metadata": object{"name": name, "namespace": "default"}, "reason": reason,
-			"message": message, "lastTimestamp": stamp(at), "involvedObject": object{"kind": kind, "name": of},
-			"source": object{"component": "karpenter"}}
-		s.Create(event)
-	}
-	says("1", "NodePool", "gpu", "DisruptionBlocked", "No allowed disruptions", 4*time.Minute)
-	says("2", "NodeClaim", "b", "DisruptionBlocked", "of another node", 4*time.Minute)
-	says("3", "NodeClaim", "a", "Launched", "of another kind", 4*time.Minute)
-	gpu := store.Pool{Pool: "gpu", Nodes: 2, Ready: true, Retiring: 2, Held: "No allowed disruptions", Since: stamp(5 * time.Minute)}
+	s.says(named("NodeClaim", "a"), "DisruptionBlocked", "Node is nominated", 4*time.Minute)
+	s.says(named("NodeClaim", "b"), "DisruptionBlocked", "of another node", 4*time.Minute)
+	s.says(named("NodeClaim", "a"), "Launched", "of another kind", 4*time.Minute)
+	gpu := store.Pool{Pool: "gpu", Nodes: 2, Ready: true, Retiring: 2, Held: "Node is nominated", Since: stamp(5 * time.Minute)}
 	s.shows(s.after(5*time.Minute), outcome.StateReconciled, gpu, store.Pool{Pool: "workload", Ready: true})
 	if sent := s.sent(); len(sent) != 1 || len(sent[0].Pools) != 1 {
 		t.Errorf("sent %v", sent)
 	}
-	says("4", "NodeClaim", "a", "DisruptionBlocked", "Pdb prevents pod evictions", 6*time.Minute)
-	says("5", "NodePool", "gpu", "DisruptionBlocked", "No allowed disruptions", 8*time.Minute)
+	s.says(named("NodeClaim", "a"), "DisruptionBlocked", "Pdb prevents pod evictions", 6*time.Minute)
 	gpu.Held = "Pdb prevents pod evictions"
 	s.shows(s.after(10*time.Minute), outcome.StateReconciled, gpu, store.Pool{Pool: "workload", Ready: true})
 	gpu.Held = "" // what was said is too old

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -50,7 +49,7 @@ func (v *view) wait(ctx context.Context, client *k8s.Client) error {
 			return err
 		}
 		since, message := k8s.Unschedulable(pod)
-		if message == "" || v.now.Sub(since) < waits || pod.DeletionTimestamp != nil || ofDaemonSet(pod) {
+		if message == "" || v.now.Sub(since) < waits || pod.DeletionTimestamp != nil || k8s.OfDaemonSet(pod) {
 			return nil
 		}
 		v.waiters[pod.UID] = &waiter{name: pod.Namespace + "/" + pod.Name, since: since, message: message}
@@ -63,13 +62,6 @@ func (v *view) wait(ctx context.Context, client *k8s.Client) error {
 		return nil
 	}
 	return err
-}
-
-// ofDaemonSet reports whether a pod is a DaemonSet's. Such a pod waits for room on a node that exists, and Karpenter launches
-// none for it.
-func ofDaemonSet(pod *corev1.Pod) bool {
-	owner := metav1.GetControllerOf(pod)
-	return owner != nil && owner.Kind == k8s.DaemonSet.Name
 }
 
 // launches notes why a NodeClaim has no instance, in Karpenter's words.
@@ -177,7 +169,7 @@ func (v *view) cause(pod *waiter) (events.Cause, string) {
 	// Karpenter adds an error code of its own, UnfulfillableCapacity, whatever EC2's fleet has answered.
 	fleet, _, _ := strings.Cut(refused, " (aws-error-code=")
 	switch {
-	case strings.Contains(failed, "exceed limits for nodepool"):
+	case strings.Contains(failed, k8s.OverLimit):
 		return events.CauseLimit, failed
 	case slices.ContainsFunc(exhausted, func(word string) bool { return strings.Contains(fleet, word) }):
 		return events.CauseCapacity, refused

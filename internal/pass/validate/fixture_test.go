@@ -50,6 +50,8 @@ type scene struct {
 	quiet []outcome.State
 
 	dry []plan.Step
+	// beganAfter is the status before the iteration that began last.
+	beganAfter *store.Status
 	// answered is the run of the last answer to a dry run or a refused event, with its problems.
 	answered store.Run
 	// differs has the steps of the answer that differ from the plan in force.
@@ -142,8 +144,8 @@ func (s *scene) Due(_ context.Context, _ *plan.Plan, steps []plan.Step, _ map[st
 }
 
 // Started records the steps. Together with DryRun, Refused, Answer and Quiet it makes the scene the bus of validate.
-func (s *scene) Started(_ context.Context, _ store.Run, steps []plan.Step) error {
-	s.begun = append(s.begun, steps)
+func (s *scene) Started(_ context.Context, _ store.Run, steps []plan.Step, before *store.Status) error {
+	s.begun, s.beganAfter = append(s.begun, steps), before
 	return nil
 }
 

@@ -56,7 +56,11 @@ func (v *Validate) save(ctx context.Context, run store.Run, in input, d verdict)
 		return answer, err
 	}
 	if d.begins {
-		return answer, v.Bus.Started(ctx, run, d.steps)
+		before, err := in.reported.Status()
+		if err != nil {
+			before = nil // a status that cannot be read has told nothing
+		}
+		return answer, v.Bus.Started(ctx, run, d.steps, before)
 	}
 	return answer, nil
 }

@@ -55,7 +55,7 @@ type Validate struct {
 // Bus sends events and writes metrics.
 type Bus interface {
 	// Started sends the event that an iteration with steps begins.
-	Started(ctx context.Context, run store.Run, steps []plan.Step) error
+	Started(ctx context.Context, run store.Run, steps []plan.Step, before *store.Status) error
 	// DryRun answers a dry run with the run's problems and warnings, the steps that a pass would take, and the
 	// differences from the plan in force.
 	DryRun(ctx context.Context, run store.Run, steps []plan.Step, differences []plan.Difference) (*events.Pass, error)

@@ -109,6 +109,10 @@ func TestRejected(t *testing.T) {
 		t.Errorf("the pass that found the same again left the rack %v", s.quiet)
 	}
 
+	if s.beganAfter != nil {
+		t.Errorf("the first pass began after %+v", s.beganAfter)
+	}
+
 	t.Log("another problem is another finding")
 	s.write("karpenter_memory_limit_gb=many")
 	s.wants(s.pass(false), outcome.PassRejected, true, "")
@@ -120,6 +124,14 @@ func TestRejected(t *testing.T) {
 	s.reported(outcome.StateRejected)
 	s.write("karpenter_cpu_limit", "karpenter_memory_limit_gb")
 	s.wants(s.pass(false), outcome.PassUnchanged, true, "")
+
+	t.Log("the next change begins with what the status said before it")
+	s.reported(outcome.StateReconciled)
+	s.write("karpenter_cpu_limit=200")
+	s.pass(false)
+	if s.beganAfter == nil || s.beganAfter.State != outcome.StateReconciled {
+		t.Errorf("it began after %+v", s.beganAfter)
+	}
 }
 
 // A problem that only AWS knows of rejects the input too, and every problem is reported.

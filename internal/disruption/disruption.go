@@ -1,0 +1,112 @@
+// Package disruption says what of a NodePool keeps Karpenter from disrupting its nodes now: the freeze, a disruption window, or a
+// budget.
+package disruption
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
+
+// Budget is a disruption budget of a NodePool.
+type Budget struct {
+	Nodes    string   `json:"nodes"`
+	Reasons  []string `json:"reasons"`
+	Schedule string   `json:"schedule"`
+	Duration string   `json:"duration"`
+}
+
+func (b Budget) String() string {
+	text := "nodes: " + b.Nodes
+	if b.Schedule != "" {
+		text += fmt.Sprintf(", from %s (UTC) for %s", b.Schedule, b.Duration)
+	}
+	if len(b.Reasons) > 0 {
+		text += ", for " + strings.Join(b.Reasons, " and ")
+	}
+	return text
+}
+
+func (b Budget) block() params.Block { return params.Block{Schedule: b.Schedule, Duration: b.Duration} }
+
+// Active reports whether the budget is in force.
+func (b Budget) Active(now time.Time) bool { return b.Schedule == "" || b.block().Covers(now) }
+
+// covers reports whether the budget is for a reason.
+func (b Budget) covers(reason string) bool {
+	return len(b.Reasons) == 0 || slices.Contains(b.Reasons, reason)
+}
+
+// allows returns how many of a pool's nodes may go at once. A percentage is rounded up, as Karpenter does.
+func (b Budget) allows(nodes int) int {
+	value := intstr.Parse(b.Nodes)
+	n, err := intstr.GetScaledValueFromIntOrPercent(&value, nodes, true)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// Frozen reports whether the freeze lies over the NodePools of a rack, whose budgets these are: one of no nodes is the last of each
+// pool, and of one pool it is not the only one. A pool whose own budget is 0 looks as the freeze does over a pool without budgets.
+func Frozen(pools ...[]Budget) bool {
+	added := false
+	for _, budgets := range pools {
+		last := len(budgets) - 1
+		if last < 0 || budgets[last].Nodes != "0" || budgets[last].Schedule != "" || len(budgets[last].Reasons) > 0 {
+			return false
+		}
+		added = added || last > 0
+	}
+	return added
+}
+
+// Pool is a NodePool.
+type Pool struct {
+	Budgets []Budget
+	// Frozen means that the last of the Budgets is the freeze.
+	Frozen       bool
+	nodes, going int
+}
+
+// Count adds a NodeClaim of the pool, and reports whether its node is going already, so that no brake holds it. ending means that it
+// is being deleted, and has reports whether a condition of it is true. Karpenter counts the nodes that are initialized, until their
+// instance ends.
+func (p *Pool) Count(ending bool, has func(condition string) bool) (going bool) {
+	going = ending || has("DisruptionReason")
+	if !has("Initialized") || has("InstanceTerminating") {
+		return going
+	}
+	if p.nodes++; going {
+		p.going++
+	}
+	return going
+}
+
+// Keeps returns what lets no node of the pool go now for a reason, such as Drifted: the freeze first, then windows and budgets.
+func (p *Pool) Keeps(reason string, now time.Time) (keeps []string) {
+	budgets := p.Budgets
+	if p.Frozen {
+		keeps = append(keeps, "the freeze ("+params.ParamFreeze+") lets no node go")
+		budgets = budgets[:len(budgets)-1]
+	}
+	for _, b := range budgets {
+		if !b.Active(now) || !b.covers(reason) {
+			continue
+		}
+		switch none := b.allows(max(p.nodes, 1)) == 0; {
+		case none && b.Schedule != "":
+			keeps = append(keeps, fmt.Sprintf("the disruption window is closed until %s (budget %s)", b.block().Ends(now).Format(time.RFC3339), b))
+		case none:
+			keeps = append(keeps, fmt.Sprintf("budget %s lets no node go", b))
+		case p.going > 0 && b.allows(p.nodes) <= p.going:
+			keeps = append(keeps, fmt.Sprintf("budget %s is used up: of %d nodes %d are going already", b, p.nodes, p.going))
+		}
+	}
+	return keeps
+}
