@@ -19,7 +19,8 @@ func TestImages(t *testing.T) {
 	s.cloud.EC2.Images = []types.Image{
 		{ImageId: new("ami-1"), OwnerId: new("602401143452"), ImageOwnerAlias: new("amazon"), Architecture: types.ArchitectureValuesArm64,
 			State: types.ImageStateAvailable},
-		{ImageId: new("ami-2"), OwnerId: new("123456789012"), State: types.ImageStateDisabled, Tags: []types.Tag{{Key: new("sawhorse.dev/nodes"), Value: new("")}}},
+		{ImageId: new("ami-2"), OwnerId: new("123456789012"), State: types.ImageStateDisabled,
+			Tags: []types.Tag{{Key: new("sawhorse.dev/nodes"), Value: new("")}}},
 		{ImageId: new("ami-3"), OwnerId: new("123456789012"), Tags: []types.Tag{{Key: new("Name"), Value: new("sawhorse.dev/nodes")}}},
 	}
 	s.cloud.SSM.Values["/aws/service/eks/a"], s.cloud.SSM.Values["/aws/service/eks/gone"] = "ami-1", "ami-4"

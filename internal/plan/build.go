@@ -122,7 +122,8 @@ func (b *builder) cluster() {
 		b.problem("cluster_name", "cluster %q belongs to rack %q; a cluster has one rack; write the name of another cluster, or "+
 			"delete this rack's parameters", name, b.facts.Records.ClusterLock)
 	case c.AutoMode:
-		b.problemUnlessDisabling("cluster_name", "cluster %q runs EKS Auto Mode, which brings its own Karpenter; use a cluster without Auto Mode", name)
+		b.problemUnlessDisabling("cluster_name", "cluster %q runs EKS Auto Mode, which brings its own Karpenter; use a cluster without "+
+			"Auto Mode", name)
 	case c.Status != "ACTIVE" && c.Status != "UPDATING":
 		b.problem("cluster_name", "cluster %q is %s; it must be ACTIVE; wait until it is, the next pass tries again", name, c.Status)
 	}

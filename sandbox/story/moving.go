@@ -51,6 +51,12 @@ func (m *moving) left() (n int) {
 	return n
 }
 
+// twenty has three apps, whose pods get twenty nodes of the pool batch.
+func twenty(s *Script) moving {
+	return moving{Script: s, pool: "batch",
+		apps: []app{oneEach("web", 9, karpenters), oneEach("api", 6, karpenters), oneEach("mail", 5, karpenters)}}
+}
+
 // start creates the apps, each with a PodDisruptionBudget that lets one pod go at a time.
 func (m *moving) start() {
 	for _, a := range m.apps {

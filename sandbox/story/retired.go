@@ -19,7 +19,7 @@ func Retired(s *Script) {
 		objects = "kubectl get nodepools,ec2nodeclasses -o name | grep batch || true"
 	)
 	// Karpenter counts each node of a batch as the largest that it might be, so the limits are far above what runs.
-	m := moving{Script: s, pool: "batch", apps: []app{oneEach("web", 9, karpenters), oneEach("api", 6, karpenters), oneEach("mail", 5, karpenters)}}
+	m := twenty(s)
 	stuck := app{name: "stuck", replicas: 1, cpu: `"2"`, spec: "nodeSelector: {convox.io/nodepool: batch}"}
 
 	s.Chapter("A pool of twenty nodes and three PodDisruptionBudgets", func() {

@@ -16,7 +16,7 @@ func Rotation(s *Script) {
 			`"cpu_limit":100000,"memory_limit_gb":1000000%s}]`
 		rotating = "kubectl get nodeclaims -l sawhorse.dev/rotating -o name | wc -l"
 	)
-	m := moving{Script: s, pool: "batch", apps: []app{oneEach("web", 9, karpenters), oneEach("api", 6, karpenters), oneEach("mail", 5, karpenters)}}
+	m := twenty(s)
 	rollouts := subscribe(s, "rollouts", []string{"Rack Rolled Out"})
 	defer rollouts.end(s)
 	s.Chapter("Twenty nodes", func() {

@@ -114,9 +114,11 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, reporte
 	if before, err := reported.Status(); err == nil { // one that cannot be read has told nothing
 		pass.Warnings, pass.UnchangedWarnings = status.News(before)
 	}
-	rollout, err := r.rollout(ctx, event, status, records.WasOn, newStatus)
-	if err != nil {
-		return err
+	var rollout *store.Rollout
+	if records.WasOn && !off(status) {
+		if rollout, err = r.rollout(ctx, event, run, status, newStatus); err != nil {
+			return err
+		}
 	}
 	if reported, err = r.publish(ctx, status, rollout, reported); err != nil {
 		return err

@@ -13,16 +13,16 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
-// rollout returns what is known of the rack's nodes, for the status parameter. newStatus says that the status has something
-// new: from then on the nodes follow the pass's generation, and the schedule looks at them.
-func (r *Report) rollout(ctx context.Context, event Event, status store.Status, wasOn, newStatus bool) (*store.Rollout, error) {
-	if !wasOn || off(status) {
-		return nil, nil
-	}
+// rollout returns what is known of the nodes of a rack with Karpenter, for the status parameter. newStatus says that the status has
+// something new: from then on the nodes follow the pass's generation. The schedule looks at them from the first pass on that has made the
+// pools, however it ended: if a first node does not come, pods wait.
+func (r *Report) rollout(ctx context.Context, event Event, run store.Run, status store.Status, newStatus bool) (*store.Rollout, error) {
+	reconciled := status.State == outcome.StateReconciled
 	for range 3 { // the schedule may write the record at the same time
 		rollout, err := r.Store.Rollout(ctx, event.Rack)
 		moves := slices.Contains(event.Steps, plan.MigrateStep)
-		if err != nil || status.State != outcome.StateReconciled || rollout != nil && !newStatus && !moves {
+		if err != nil || rollout != nil && (!reconciled || !newStatus && !moves) ||
+			rollout == nil && !reconciled && (!changed(run, nodePoolsStep) || event.Step == nodePoolsStep) {
 			return rollout, err
 		}
 		if rollout == nil {
@@ -41,6 +41,9 @@ func (r *Report) rollout(ctx context.Context, event Event, status store.Status, 
 		if newStatus {
 			rollout.Generation, rollout.Execution, rollout.Started = event.Generation, event.Execution, event.Started
 			rollout.Applied, rollout.Ended = r.Now(), time.Time{}
+		}
+		if !reconciled {
+			rollout.Ended = r.Now() // nothing is awaited of the nodes
 		}
 		if slices.Contains(event.Steps, nodePoolsStep) {
 			rollout.Pools = rollout.Pools.AllReady()

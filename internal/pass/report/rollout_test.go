@@ -109,6 +109,40 @@ func TestThePoolsOfAPassThatEndsOtherwise(t *testing.T) {
 	}
 }
 
+// The schedule looks at the nodes of a rack whose first pass made the pools and failed later, and the next pass that ends well begins the
+// rollout. A pass that did not come to the pools is followed by nothing.
+func TestThePoolsOfAFirstPassThatFails(t *testing.T) {
+	failed := event("Failed")
+	failed.Error, failed.Step, failed.Steps = "StepFailed", "autoscaler", []string{"access", "nodepools", "proof", "autoscaler"}
+	early := failed
+	early.Step = "access"
+	for _, c := range []struct {
+		event Event
+		steps []store.StepRecord
+		looks bool
+	}{
+		{failed, []store.StepRecord{{Step: "nodepools", Changes: []outcome.Change{{Action: "created", Subject: "NodePool/workload"}}}}, true},
+		{early, nil, false},
+	} {
+		s := applied(t)
+		s.again(8, store.Run{Outcome: "Failed", Goal: "karpenter"}, c.event, c.steps...)
+		got := s.rollout()
+		if (got != nil) != c.looks {
+			t.Fatalf("%s: %+v", c.event.Step, got)
+		}
+		if !c.looks {
+			continue
+		}
+		if len(got.Names) == 0 || got.Cluster.Name != "east" || got.Ended.IsZero() {
+			t.Errorf("%+v", got)
+		}
+		s.again(9, store.Run{Outcome: "Planned", Goal: "karpenter"}, event("Planned"))
+		if got := s.rollout(); got.Generation != 9 || !got.Ended.IsZero() {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
 // A pass that has applied the pools has waited until they were Ready. That nodes do not register, it does not know.
 func TestThePoolsAreReadyAfterTheirStep(t *testing.T) {
 	for step, want := range map[string]store.Pools{

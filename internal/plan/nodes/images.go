@@ -136,8 +136,9 @@ func (c Compiled) otherwise(class *draft, i int, term map[string]any, facts plan
 			continue
 		}
 		from := class.blame("amiSelectorTerms", strconv.Itoa(i), field)
-		return &foreign{Problem: params.NewProblem(from.parameter, from.path, "%s is %s, an image for %s, and pool %s launches %s only; write one "+
-			"for %[5]s, or requirements that allow %[3]s", from.name(), value, image.Arch, class.name, slices.Sorted(maps.Keys(launches))[0])}
+		return &foreign{Problem: params.NewProblem(from.parameter, from.path, "%s is %s, an image for %s, and pool %s launches %s "+
+			"only; write one for %[5]s, or requirements that allow %[3]s", from.name(), value, image.Arch, class.name,
+			slices.Sorted(maps.Keys(launches))[0])}
 	}
 	return nil
 }

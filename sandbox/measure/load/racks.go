@@ -17,8 +17,8 @@ import (
 // wave is the number of racks that are turned on together. It is limited because SSM accepts three writes a second.
 const wave = 10
 
-// many creates clusters and racks of the same names, turns the racks on, changes all of them at once, looks at the nodes of all, and runs one
-// hour of the schedule with that many racks in the table. The clusters' API servers are stand-ins (package standin).
+// many creates clusters and racks of the same names, turns the racks on, changes all of them at once, looks at the nodes of all, and runs
+// one hour of the schedule with that many racks in the table. The clusters' API servers are stand-ins (package standin).
 func (r *run) many(ctx context.Context, n, listed int) error {
 	var racks []string
 	for i := range n {
