@@ -8,7 +8,7 @@ type place uint8
 // states are the states that an execution can stop in. It passes through all other states immediately.
 var states = []string{
 	"", "Intake", "Request", "Acquire", "Debounce", "Renew", "Validate", "WaitForParameters", "RunStep", "WaitForStep", "Report",
-	"ReportFailure", "Release", "Erase", "Enough", "HandOver", "StartSuccessor", "Ended",
+	"ReportFailure", "ReportWait", "Release", "Erase", "Enough", "HandOver", "StartSuccessor", "Ended",
 }
 
 var placeOf = func() map[string]place {

@@ -50,6 +50,9 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 	if event.DryRun { // it has no lease and no record
 		return Answer{}, r.Send(ctx, r.detail(event, store.Run{}, r.status(event, store.Run{})))
 	}
+	if event.Wait != nil {
+		return Answer{}, r.wait(ctx, event)
+	}
 	lease, err := r.Store.Renew(ctx, event.Rack, event.Execution, r.Now())
 	if err != nil {
 		return Answer{}, err
@@ -146,13 +149,13 @@ func (r *Report) writing(ctx context.Context, rack string, do func(*resource.Wri
 	return err
 }
 
-// publish writes the status parameter, unless it has this status already: SSM accepts three writes a second in an
+// publish writes the status parameter, unless it has this status already, and no running pass beside it: SSM accepts three writes a second in an
 // account. The parameter is read too, because somebody may have deleted it or written over it. The status of a failed pass
 // is always written: its time shows that the failure is not over.
 func (r *Report) publish(
 	ctx context.Context, status store.Status, rollout *store.Rollout, reported store.Reported,
 ) (store.Reported, error) {
-	if status.State != outcome.StateFailed && reported.Same(status) {
+	if status.State != outcome.StateFailed && reported.Same(status) && !reported.Running {
 		live, err := r.Outputs.Status(ctx, status.Rack)
 		if err != nil || reported.Published(live) {
 			return reported, err
