@@ -60,8 +60,8 @@ func TestTheStateMachineSendsTheFieldsOfItsMessages(t *testing.T) {
 	for what, c := range map[string]struct{ got, want []string }{
 		"Validate":              {sent("Validate"), fields(ValidateCall{})},
 		"RunStep":               {sent("RunStep"), fields(StepCall{})},
-		"Report and its like": {sent("Report", "ReportFailure", "ReportWait"), fields(ReportCall{})},
-		"a step's wait":       {used(`"(\w+)":`, waitOf(t, m)), fields(StepWait{})},
+		"Report and its like":   {sent("Report", "ReportFailure", "ReportWait"), fields(ReportCall{})},
+		"a step's wait":         {used(`"(\w+)":`, waitOf(t, m)), fields(StepWait{})},
 		"an unknown event":      {used(`'(\w+)':`, "'detailType'"+event), fields(UnknownEvent{})},
 		"the cause of a Fail":   {used(`'(\w+)':`, m.States["Failed"].Cause), fields(Failure{})},
 		"a step's input":        {keysOf(outputs[0]), fields(StepInput{})},

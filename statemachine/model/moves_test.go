@@ -34,6 +34,8 @@ type scene struct {
 	kinds []kind
 	// Faults that occur every time: a step that fails, or an execution that dies.
 	stepFails, dies bool
+	// quick means that no step waits for so long that the status says so.
+	quick bool
 	// unknown means that the rack does not exist.
 	unknown bool
 	// taken are the state transitions that occurred.
