@@ -162,33 +162,36 @@ func TestAnswersOfAStep(t *testing.T) {
 	}
 }
 
-// The status says what a step waits for once it has waited for five seconds, and again when that changes, but not before 30 s
-// have passed. Whether it can be written makes no difference to the pass.
+// The status says what a step waits for once it has waited for five seconds, and again when that changes, but for the same step
+// not before 30 s have passed. Whether it can be written makes no difference to the pass.
 func TestWhatAStepWaitsFor(t *testing.T) {
 	answers := slices.Concat(slices.Repeat([]string{"wait:a"}, 35), slices.Repeat([]string{"wait:b"}, 10),
 		slices.Repeat([]string{"wait:c"}, 25), []string{"done"})
 	all := steps(3)
 	all[1].Deadline = 600
+	short := []string{"wait:x", "wait:x", "wait:x", "done"}
+	next := slices.Concat(slices.Repeat([]string{"wait:d"}, 7), []string{"done"})
 	for _, refuses := range []bool{true, false} {
 		p := playWith(t, map[string]any{
-			"steps": all, "answers": map[string][]string{"step1": answers}, "refuses": refuses, "together": refuses,
+			"steps": all, "answers": map[string][]string{"step0": short, "step1": answers, "step2": next}, "refuses": refuses, "together": refuses,
 		})
-		notes := ""
+		told := ""
+		begun := map[string]time.Time{"step1": p.Waits[0].Wait.Since, "step2": p.Waits[len(p.Waits)-1].Wait.Since}
 		for _, w := range p.Waits {
-			notes += w.Wait.Note
-			if w.Rack != "demo" || w.Execution != "me" || w.Wait.Step != "step1" || !w.Wait.Since.Equal(p.Waits[0].Wait.Since) {
+			told += w.Wait.Step + " " + w.Wait.Note + " "
+			if w.Rack != "demo" || w.Execution != "me" || !w.Wait.Since.Equal(begun[w.Wait.Step]) {
 				t.Errorf("told of %+v", w)
 			}
 		}
-		if notes != "abc" {
-			t.Errorf("refused %v: told of %q", refuses, notes)
+		if told != "step1 a step1 b step1 c step2 d " || !begun["step1"].Before(begun["step2"]) {
+			t.Errorf("refused %v: told of %q, %v", refuses, told, begun)
 		}
 		for i, name := range p.Path {
 			if name == "ReportWait" && (p.Path[i-1] != "StepAnswer" || p.Path[i+1] != "WaitForStep") {
 				t.Errorf("refused %v: %v", refuses, p.Path[i-1:i+2])
 			}
 		}
-		if len(p.Called) != len(answers)+2 || p.Path[len(p.Path)-1] != "Done" || p.Report.Outcome != "Planned" {
+		if len(p.Called) != len(short)+len(answers)+len(next) || p.Path[len(p.Path)-1] != "Done" || p.Report.Outcome != "Planned" {
 			t.Errorf("refused %v: %d calls of steps, reported %+v", refuses, len(p.Called), p.Report)
 		}
 		for i, input := range p.Inputs {
