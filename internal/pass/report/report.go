@@ -149,9 +149,9 @@ func (r *Report) writing(ctx context.Context, rack string, do func(*resource.Wri
 	return err
 }
 
-// publish writes the status parameter, unless it has this status already, and no running pass beside it: SSM accepts three writes a second in an
-// account. The parameter is read too, because somebody may have deleted it or written over it. The status of a failed pass
-// is always written: its time shows that the failure is not over.
+// publish writes the status parameter, unless it has this status already, without a pass that waits: SSM accepts three writes a
+// second in an account. The parameter is read too, because somebody may have deleted it or written over it. The status of a
+// failed pass is always written: its time shows that the failure is not over.
 func (r *Report) publish(
 	ctx context.Context, status store.Status, rollout *store.Rollout, reported store.Reported,
 ) (store.Reported, error) {
