@@ -114,6 +114,16 @@ type ReportCall struct {
 	DryRun bool `json:"dryRun"`
 	// Request is the text by which the sender of a dry run recognizes the answer.
 	Request string `json:"request"`
+	// Wait means that the pass goes on, and says what it waits for. The status then gets only that.
+	Wait *StepWait `json:"wait"`
+}
+
+// StepWait is a step that has been waiting for some seconds.
+type StepWait struct {
+	Step string `json:"step"`
+	// Since is when the step began, and Note what it waits for.
+	Since time.Time `json:"since"`
+	Note  string    `json:"note"`
 }
 
 // About returns the attributes of a call for the log.

@@ -60,7 +60,8 @@ func TestTheStateMachineSendsTheFieldsOfItsMessages(t *testing.T) {
 	for what, c := range map[string]struct{ got, want []string }{
 		"Validate":              {sent("Validate"), fields(ValidateCall{})},
 		"RunStep":               {sent("RunStep"), fields(StepCall{})},
-		"Report, ReportFailure": {sent("Report", "ReportFailure"), fields(ReportCall{})},
+		"Report and its like":   {sent("Report", "ReportFailure", "ReportWait"), fields(ReportCall{})},
+		"a step's wait":         {used(`"(\w+)":`, waitOf(t, m)), fields(StepWait{})},
 		"an unknown event":      {used(`'(\w+)':`, "'detailType'"+event), fields(UnknownEvent{})},
 		"the cause of a Fail":   {used(`'(\w+)':`, m.States["Failed"].Cause), fields(Failure{})},
 		"a step's input":        {keysOf(outputs[0]), fields(StepInput{})},
@@ -93,6 +94,16 @@ func TestTheStateMachineReadsFieldsOfItsMessages(t *testing.T) {
 			}
 		}
 	}
+}
+
+// waitOf returns the field wait of a ReportCall.
+func waitOf(t *testing.T, m machine) string {
+	t.Helper()
+	var call struct{ Payload map[string]json.RawMessage }
+	if err := json.Unmarshal(m.States["ReportWait"].Arguments, &call); err != nil {
+		t.Fatal(err)
+	}
+	return string(call.Payload["wait"])
 }
 
 func keysOf(object map[string]any) (names []string) {

@@ -31,6 +31,7 @@ type state struct {
 	End                                         bool
 	TimeoutSeconds                              int
 	Arguments                                   json.RawMessage
+	Output                                      any
 	Assign                                      map[string]any
 	Choices                                     []transition
 	Catch                                       []transition
@@ -118,7 +119,7 @@ func TestEveryTaskIsPreparedForFailure(t *testing.T) {
 		if len(s.Catch) == 0 || !slices.Equal(s.Catch[len(s.Catch)-1].ErrorEquals, []string{"States.ALL"}) {
 			t.Errorf("state %s: its last Catch must be States.ALL", name)
 		}
-		if len(s.Retry) == 0 {
+		if len(s.Retry) == 0 && name != "ReportWait" {
 			t.Errorf("state %s: no Retry", name)
 		}
 		for _, r := range s.Retry {
@@ -203,6 +204,21 @@ func TestAFailureNamesItsFunction(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What a pass waits for is written to the status for people only. The pass goes on to its wait whether that works or not, with
+// the input that has the step's name. It is not tried again: that would hold up the pass.
+func TestReportingAWaitNeitherFailsNorHoldsUpThePass(t *testing.T) {
+	s := parse(t).States["ReportWait"]
+	const input = "{% $states.input %}"
+	if len(s.Retry) > 0 || len(s.Catch) != 1 || s.Next != "WaitForStep" || s.Output != input || len(s.Assign) > 0 {
+		t.Errorf("%+v", s)
+	}
+	for _, c := range s.Catch {
+		if !slices.Equal(c.ErrorEquals, []string{"States.ALL"}) || c.Next != "WaitForStep" || c.Output != input || len(c.Assign) > 0 {
+			t.Errorf("it catches %+v", c)
+		}
+	}
 }
 
 func TestNoVariableHidesJSONata(t *testing.T) {
@@ -408,7 +424,7 @@ func TestAFullPassIsAudited(t *testing.T) {
 func TestFunctionsThatAreNotReadyAreTriedForMinutes(t *testing.T) {
 	seen := 0
 	parse(t).each(func(name string, s state) {
-		if !strings.HasSuffix(s.Resource, "lambda:invoke") {
+		if !strings.HasSuffix(s.Resource, "lambda:invoke") || name == "ReportWait" {
 			return
 		}
 		seen++

@@ -221,8 +221,8 @@ func (p *pass) answered(output string, at time.Time) {
 		line = column("validate", validated(answer.Outcome, len(answer.Steps), answer.Report))
 		p.versions = answer.Versions
 	case answer.Step != "":
-		p.note = answer.Note
-		line = column(answer.Step, answer.Status+"  "+answer.Note)
+		p.note = strings.Join(strings.Fields(answer.Note), " ") // Karpenter's words may have several lines
+		line = column(answer.Step, answer.Status+"  "+p.note)
 	default:
 		return
 	}

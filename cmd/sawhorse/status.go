@@ -52,21 +52,11 @@ type standing struct {
 	// Status is the rack's status as its last pass wrote it; null if there is none.
 	Status *store.Status `json:"status"`
 	// Running is the pass that runs now. The status is then that of an earlier pass.
-	Running *running `json:"running,omitempty"`
+	Running *store.Running `json:"running,omitempty"`
 	// Unseen lists the parameters whose last write no pass has seen.
 	Unseen []string `json:"unseen,omitempty"`
 	// Unknown is the reason why it is not known whether a pass is running.
 	Unknown string `json:"unknown,omitempty"`
-}
-
-// running describes a pass that has not ended.
-type running struct {
-	Execution string    `json:"execution"`
-	Started   time.Time `json:"started"`
-	// Step is the current step, Since the time at which it began, and Note what it waits for.
-	Step  string    `json:"step,omitempty"`
-	Since time.Time `json:"since,omitzero"`
-	Note  string    `json:"note,omitempty"`
 }
 
 func (w *watcher) print(s standing) error {
@@ -74,7 +64,7 @@ func (w *watcher) print(s standing) error {
 		return w.show(s)
 	}
 	if s.Running != nil {
-		fmt.Println(s.Running)
+		fmt.Println(doing(*s.Running))
 	}
 	if s.Status != nil {
 		show(*s.Status)
@@ -95,9 +85,11 @@ func (w *watcher) status(ctx context.Context) error {
 	s := standing{Rack: w.rack, Status: found.status, Unseen: found.unseen()}
 	switch {
 	case pass != nil:
-		s.Running = &running{pass.execution, pass.started.UTC(), pass.step, pass.since.UTC(), pass.note}
+		s.Running = &store.Running{
+			Execution: pass.execution, Started: pass.started.UTC(), Step: pass.step, Since: pass.since.UTC(), Note: pass.note,
+		}
 		s.Unseen = nil // it may have seen them
-		return cmp.Or(w.print(s), error(undecided("a pass of rack "+w.rack+" is running; `sawhorse status "+w.rack+" --wait` waits for its end")))
+		return cmp.Or(w.print(s), w.unended())
 	case len(s.Unseen) > 0:
 		return cmp.Or(w.print(s), error(undecided("no pass has seen "+strings.Join(s.Unseen, ", ")+
 			" yet; `sawhorse status "+w.rack+" --wait` waits for one")))
@@ -114,7 +106,12 @@ func degraded(s *store.Status) error {
 		"launched", s.Rack))
 }
 
-// statusAlone is for users who may read the rack's parameters but not its passes.
+// unended is the error that says that the status is not that of the pass that runs.
+func (w *watcher) unended() error {
+	return undecided("a pass of rack " + w.rack + " is running; `sawhorse status " + w.rack + " --wait` waits for its end")
+}
+
+// statusAlone is for users who may read the rack's parameters but not its passes. They see a pass once the status has it.
 func (w *watcher) statusAlone(ctx context.Context, why error) error {
 	status, err := w.readStatus(ctx)
 	if err != nil {
@@ -124,11 +121,15 @@ func (w *watcher) statusAlone(ctx context.Context, why error) error {
 		return why
 	}
 	warn("whether a pass is running is not known: %v", why)
-	return cmp.Or(w.print(standing{Rack: w.rack, Status: status, Unknown: why.Error()}), result(*status), degraded(status))
+	s := standing{Rack: w.rack, Status: status, Running: status.Running, Unknown: why.Error()}
+	if s.Running != nil {
+		return cmp.Or(w.print(s), w.unended())
+	}
+	return cmp.Or(w.print(s), result(*status), degraded(status))
 }
 
-// String describes what the pass is doing.
-func (r *running) String() string {
+// doing describes what a pass is doing.
+func doing(r store.Running) string {
 	text := fmt.Sprintf("a pass is running since %s: step %s", r.Started.Format(time.RFC3339), r.Step)
 	if !r.Since.IsZero() {
 		text += " since " + r.Since.Format(time.RFC3339)

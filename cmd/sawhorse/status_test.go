@@ -228,7 +228,8 @@ func TestStatusWhileAPassRuns(t *testing.T) {
 	data := inCloud(t, env, "status", "prod", "-o", "json")
 	at := time.Date(2026, 11, 21, 9, 50, 0, 0, time.UTC)
 	if got := decoded[standing](t, data.stdout); data.code != 3 || got.Running == nil ||
-		*got.Running != (running{awsfake.ExecutionARN + "second", at, "nodepools", at.Add(time.Minute), "1 NodeClaim(s) draining"}) {
+		*got.Running != (store.Running{Execution: awsfake.ExecutionARN + "second", Started: at, Step: "nodepools", Since: at.Add(time.Minute),
+			Note: "1 NodeClaim(s) draining"}) {
 		t.Errorf("%+v", data)
 	}
 	if err := w.status(t.Context()); !errors.As(err, new(undecided)) {
@@ -257,6 +258,12 @@ func TestStatusWithoutTheRightToSeePasses(t *testing.T) {
 	w := s.watcher()
 	s.denied = "StepFunctions"
 	concludes(t, w.status(t.Context()), "rack prod is Rejected")
+	s.status.Running = &store.Running{Execution: "e", Started: s.now, Step: "access", Since: s.now, Note: "EKS changes it"}
+	if err := w.status(t.Context()); !errors.As(err, new(undecided)) {
+		t.Errorf("while a pass waits: %v", err)
+	}
+	s.status = &store.Status{Rack: "prod", Running: s.status.Running} // of the first pass
+	concludes(t, w.status(t.Context()), "AccessDenied")
 	s.status = nil
 	concludes(t, w.status(t.Context()), "AccessDenied")
 }

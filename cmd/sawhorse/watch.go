@@ -266,7 +266,8 @@ func (w *watcher) absent(tree store.Tree) error {
 		"karpenter_auth_mode=true begins the work (parameters below %s: %d)", w.rack, folder, len(tree.Values)))
 }
 
-// readStatus reads the rack's status. It returns nil if the rack has none.
+// readStatus reads the rack's status. It returns nil if the rack has none: before the first report, the parameter has at most
+// what a pass waits for.
 func (w *watcher) readStatus(ctx context.Context) (*store.Status, error) {
 	text, err := store.Published{SSM: w.ssm, Paths: paths()}.Status(ctx, w.rack)
 	if err != nil || text == "" {
@@ -275,6 +276,9 @@ func (w *watcher) readStatus(ctx context.Context) (*store.Status, error) {
 	var status store.Status
 	if err := json.Unmarshal([]byte(text), &status); err != nil {
 		return nil, fmt.Errorf("parameter %s: decode: %w", paths().Status(w.rack), err)
+	}
+	if status.State == "" {
+		return nil, nil
 	}
 	return &status, nil
 }

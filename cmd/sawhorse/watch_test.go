@@ -39,14 +39,14 @@ func TestWatchFollowsAPass(t *testing.T) {
 	e := s.begins("second")
 	s.acts = []func(){
 		func() { e.reads("Planned", true, "queue", "nodepools").takes("queue", "done", "") },
-		func() { s.coalesces("beside it"); e.takes("nodepools", "wait", "draining") },
-		func() { e.takes("nodepools", "wait", "draining").takes("nodepools", "done", "") },
+		func() { s.coalesces("beside it"); e.takes("nodepools", "wait", "one node\n is draining") },
+		func() { e.takes("nodepools", "wait", "one node\nis  draining").takes("nodepools", "done", "") },
 		func() { s.reports(e, outcome.StateReconciled); e.ends() },
 	}
 	lines, seconds, end := s.watched()
 	want := []string{
 		"09:50:01  validate             Planned, 2 steps", "09:50:01  queue                done",
-		"09:50:02  nodepools            wait  draining", "09:50:03  nodepools            done",
+		"09:50:02  nodepools            wait  one node is draining", "09:50:03  nodepools            done",
 	}
 	if !slices.Equal(lines, want) || seconds != 4 {
 		t.Errorf("%.0f s, %q", seconds, lines)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -54,6 +55,8 @@ type Status struct {
 	Waiting   Waiting    `json:"waiting,omitempty"`
 	// Latest says which images the aliases @latest are that pools follow. Only the status parameter has it.
 	Latest []LatestImage `json:"latest,omitempty"`
+	// Running is a pass under way that waits. Only the status parameter has it, until the pass reports its end.
+	Running *Running `json:"running,omitempty"`
 	// Incidents are the Warnings that tell what happened in the pass. They are kept in the rack's record only: a later
 	// pass that does not find them again has nothing new to say.
 	Incidents []params.Problem `json:"-"`
@@ -70,16 +73,57 @@ type Failure struct {
 	Remedy string `json:"remedy"`
 }
 
-// Text encodes the status for the parameter, in at most MaxStatus bytes. It leaves out changes first, then effects, then
+// Running describes a pass that has not ended.
+type Running struct {
+	Execution string    `json:"execution"`
+	Started   time.Time `json:"started"`
+	// Step is the current step, Since the time at which it began, and Note what it waits for.
+	Step  string    `json:"step,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+	Note  string    `json:"note,omitempty"`
+}
+
+// Text encodes the status for the parameter, in at most MaxStatus bytes. What runs takes only the room that the rest leaves.
+func (s Status) Text() (string, error) {
+	running := s.Running
+	s.Running = nil
+	s, err := s.fitted()
+	if err != nil || running == nil {
+		return string(canonical.JSON(s)), err
+	}
+	return s.beside(*running), nil
+}
+
+// beside encodes a status that fits together with what runs. It halves the note until both fit, and leaves out what runs if
+// there is no room for it at all.
+func (s Status) beside(running Running) string {
+	with := s
+	with.Running = &running
+	for {
+		encoded := canonical.JSON(with)
+		switch {
+		case len(encoded) <= MaxStatus:
+			return string(encoded)
+		case running.Note == "":
+			return string(canonical.JSON(s))
+		case len(running.Note) <= shortest:
+			running.Note = ""
+		default:
+			running.Note = outcome.ShortenTo(len(running.Note)/2, running.Note)
+		}
+	}
+}
+
+// fitted returns what of the status fits into MaxStatus bytes. It leaves out changes first, then effects, then
 // pools without anything to tell, warnings, the other pools, all waits but one, and all problems but one, of the rack and of
 // its last change. If
 // that is too long, it cuts the longest text, because a path can be as long as the operator's input. Without that, an
 // outdated status would stay in place.
-func (s Status) Text() (string, error) {
+func (s Status) fitted() (Status, error) {
 	for {
 		encoded := canonical.JSON(s)
 		if len(encoded) <= MaxStatus {
-			return string(encoded), nil
+			return s, nil
 		}
 		excess, quiet := len(encoded)-MaxStatus, slices.IndexFunc(s.Pools, Pool.quiet)
 		switch {
@@ -103,7 +147,7 @@ func (s Status) Text() (string, error) {
 			s.Change = &change
 		case s.cut():
 		default:
-			return "", fmt.Errorf("rack %s: the status does not fit into %d bytes", s.Rack, MaxStatus)
+			return s, fmt.Errorf("rack %s: the status does not fit into %d bytes", s.Rack, MaxStatus)
 		}
 	}
 }
@@ -177,6 +221,8 @@ type Reported struct {
 	// Values is the Digest of the settings in the last snapshot, and Snapshot its number. They are "" and 0 if there is none.
 	Values   string
 	Snapshot int64
+	// Running reports whether the status parameter may have a pass that runs.
+	Running bool
 	// content is the digest of the status that was last written, without its time, pass and changes. text is the digest of
 	// its text in the parameter.
 	content, text string
@@ -192,7 +238,7 @@ func (s *Store) Reported(ctx context.Context, rack string) (Reported, error) {
 	return Reported{
 		Findings: stringOf(values, "digest"), Generation: numberOf(values, "generation"),
 		Since: numberOf(values, "since"), Changes: int(numberOf(values, "changes")),
-		Values: stringOf(values, "values"), Snapshot: numberOf(values, "snapshot"),
+		Values: stringOf(values, "values"), Snapshot: numberOf(values, "snapshot"), Running: stringOf(values, "running") != "",
 		content: stringOf(values, "told"), text: stringOf(values, "text"), execution: stringOf(values, "execution"), values: values,
 	}, wrap(err, "rack %s: read status record", rack)
 }
@@ -240,6 +286,13 @@ func (t Reported) Published(text string) bool { return t.text == digestOf([]byte
 // write, the next one must not rely on the old record.
 func (s *Store) ClearPublished(ctx context.Context, rack string) error {
 	return wrap(s.update(ctx, key(rack, "status"), "REMOVE told", "", nil), "rack %s: update status record", rack)
+}
+
+// NoteRunning records that the status parameter is about to have a pass that runs. The next SaveStatus ends that. What is
+// recorded of the last report stays as it is.
+func (s *Store) NoteRunning(ctx context.Context, rack, execution string) error {
+	err := s.update(ctx, key(rack, "status"), "SET #running = :me", "", item{":me": text(execution)})
+	return wrap(err, "rack %s: update status record", rack)
 }
 
 // content is a digest of a status without its time, pass and changes.

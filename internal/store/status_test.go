@@ -152,3 +152,43 @@ func TestALongStatusIsShortenedAtOnce(t *testing.T) {
 		t.Errorf("%d changes and %d omitted in %d bytes", len(shown.Changed), shown.Omitted, len(text))
 	}
 }
+
+// What runs has the room that the rest leaves, and none of the rest's.
+func TestWhatRunsFitsBesideTheRest(t *testing.T) {
+	running := &Running{Execution: "arn:aws:states:eu-central-1:123456789012:execution:Sawhorse-reconcile:1", Step: "nodepools"}
+	for _, c := range []struct {
+		what  string
+		steps int // the length of a text that is never cut
+		note  int
+		// fits is whether what runs is there, and whole whether its note is complete.
+		fits, whole bool
+	}{
+		{"room for all", 1000, 500, true, true},
+		{"room for a part of the note", 3500, 500, true, false},
+		{"no room", 3990, 500, false, false},
+	} {
+		s := Status{Rack: "demo", Steps: []string{strings.Repeat("s", c.steps)}}
+		alone, err := s.Text()
+		must(t, err)
+		one := *running
+		one.Note = strings.Repeat("ü", c.note/2)
+		s.Running = &one
+		text, err := s.Text()
+		must(t, err)
+		var got Status
+		must(t, json.Unmarshal([]byte(text), &got))
+		if len(text) > MaxStatus || (got.Running != nil) != c.fits || got.Omitted > 0 || !reflect.DeepEqual(got.Steps, s.Steps) ||
+			!utf8.ValidString(text) {
+			t.Errorf("%s: %d bytes: %s", c.what, len(text), text)
+		}
+		if c.fits && ((got.Running.Note == one.Note) != c.whole || got.Running.Execution != running.Execution) {
+			t.Errorf("%s: %+v", c.what, got.Running)
+		}
+		if !c.fits && text != alone {
+			t.Errorf("%s: %s, and alone it is %s", c.what, text, alone)
+		}
+		if len(one.Note) < c.note {
+			t.Errorf("%s: the note itself was cut", c.what)
+		}
+	}
+}

@@ -148,7 +148,7 @@ func (w *World) parameters(ctx context.Context, all *collection) error {
 				continue
 			}
 			if strings.HasSuffix(*p.Name, "/status") {
-				var status struct{ State, Goal, Problems, Warnings, Failure json.RawMessage }
+				var status struct{ State, Goal, Problems, Warnings, Failure, Running json.RawMessage }
 				if err := json.Unmarshal([]byte(value), &status); err != nil {
 					return err
 				}

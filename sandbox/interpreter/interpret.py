@@ -1,13 +1,15 @@
 """Plays one pass of the state machine with MiniStack's interpreter, without any AWS service.
 
-Reads {definition, steps, answers, together} and prints {path, inputs, called, report}. A Task does not call anything:
+Reads {definition, steps, answers, refuses, together} and prints {path, inputs, called, report, waits}. A Task does not call anything:
 validate returns the steps, the function of a step returns its next answer, and DynamoDB counts one request. An answer
-that begins with "!" is an error of that name. With together, the fields of an Assign see the old values, as on AWS.
-Without it they see each other, as in MiniStack.
+that begins with "!" is an error of that name. An answer may have a note after a colon. With refuses, report fails where
+a step waits. With together, the fields of an Assign see the old values, as on AWS.
+Without it they see each other, as in MiniStack. The clock goes on in Wait states only.
 """
 
 import json
 import sys
+import time
 
 from ministack.services import stepfunctions as asl
 
@@ -29,7 +31,16 @@ class Pass:
     def __init__(self, given):
         self.states, self.at = given["definition"]["States"], given["definition"]["StartAt"]
         self.steps, self.answers = given["steps"], given["answers"]
-        self.path, self.inputs, self.called, self.reported = [], [], [], {}
+        self.path, self.inputs, self.called, self.reported, self.waits = [], [], [], {}, []
+        self.refuses = given["refuses"]
+        self.clock = int(time.time() * 1000)
+        known = asl._register_sfn_jsonata_functions
+
+        def register(expression):
+            known(expression)
+            expression.register_lambda("millis", lambda: self.clock)
+
+        asl._register_sfn_jsonata_functions = register
         self.data = {"source": "test", "detail-type": "Rack Reconcile Requested", "detail": {"rack": "demo"}}
         execution = {"Id": "me", "Name": "me", "Input": self.data, "StartTime": "2026-01-02T03:04:05Z"}
         self.ctx = {"QueryLanguage": "JSONata", "Execution": execution, "StateMachine": {"Id": "machine"}, "variables": {}}
@@ -46,7 +57,7 @@ class Pass:
                 case "Succeed" | "Fail":
                     break
                 case "Wait":
-                    asl._jsonata_wait_seconds(state, self.data, self.ctx)
+                    self.clock += 1000 * asl._jsonata_wait_seconds(state, self.data, self.ctx)
                     self.at = state["Next"]
                 case "Choice":
                     self.data, self.at = asl._execute_choice(state, self.data, self.ctx)
@@ -54,7 +65,7 @@ class Pass:
                     self.data, self.at = asl._execute_pass(state, self.data, self.ctx)
                 case "Task":
                     self.task(state)
-        return {"path": self.path, "inputs": self.inputs, "called": self.called, "report": self.reported}
+        return {"path": self.path, "inputs": self.inputs, "called": self.called, "report": self.reported, "waits": self.waits}
 
     def task(self, state):
         try:
@@ -76,6 +87,11 @@ class Pass:
         if function == "validate":
             outcome = "Planned" if self.steps else "Unchanged"
             return {"Payload": {"generation": 7, "outcome": outcome, "report": True, "steps": self.steps}}
+        if function == "report" and "wait" in payload:
+            self.waits.append(payload)
+            if self.refuses:
+                raise asl._ExecutionError("Throttled", "reason")
+            return {"Payload": {"unknown": False}}
         if function == "report":
             self.reported = payload
             return {"Payload": {}}
@@ -84,7 +100,8 @@ class Pass:
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
         if answer.startswith("!"):
             raise asl._ExecutionError(answer[1:], "reason")
-        return {"Payload": {"status": answer, "waitSeconds": 1, "note": "note"}}
+        status, _, note = answer.partition(":")
+        return {"Payload": {"status": status, "waitSeconds": 1, "note": note or "note"}}
 
 
 main()

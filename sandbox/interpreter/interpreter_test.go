@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 type step struct {
@@ -21,7 +22,7 @@ type step struct {
 }
 
 // played is a pass: the states that it entered, the inputs of RunStep, the steps that were called, and the payload of
-// the report.
+// the report. Waits are the calls of report that say what a step waits for.
 type played struct {
 	Path   []string
 	Inputs []struct {
@@ -32,6 +33,13 @@ type played struct {
 	Report struct {
 		Outcome, Error, Step string
 		Steps                []string
+	}
+	Waits []struct {
+		Rack, Execution string
+		Wait            struct {
+			Step, Note string
+			Since      time.Time
+		}
 	}
 }
 
@@ -49,6 +57,11 @@ var substitution = regexp.MustCompile(`\$\{\w+\}`)
 // MiniStack.
 func play(t *testing.T, steps []step, answers map[string][]string, together bool) played {
 	t.Helper()
+	return playWith(t, map[string]any{"steps": steps, "answers": answers, "refuses": false, "together": together})
+}
+
+func playWith(t *testing.T, given map[string]any) played {
+	t.Helper()
 	text, err := os.ReadFile("../../statemachine/reconcile.asl.json")
 	if err != nil {
 		t.Fatal(err)
@@ -62,14 +75,13 @@ func play(t *testing.T, steps []step, answers map[string][]string, together bool
 		}
 		return []byte("sawhorse-") // of the others, any text does
 	})
-	given, err := json.Marshal(map[string]any{
-		"definition": json.RawMessage(definition), "steps": steps, "answers": answers, "together": together,
-	})
+	given["definition"] = json.RawMessage(definition)
+	input, err := json.Marshal(given)
 	if err != nil {
 		t.Fatal(err)
 	}
 	python := exec.Command("../../.cache/ministack/bin/python", "interpret.py")
-	python.Stdin = bytes.NewReader(given)
+	python.Stdin = bytes.NewReader(input)
 	out, err := python.Output()
 	if err != nil {
 		t.Fatalf("interpret.py: %v\n%s", err, complaint(err))
@@ -145,6 +157,46 @@ func TestAnswersOfAStep(t *testing.T) {
 			}
 			if got := strings.TrimSpace(p.Report.Step + " " + p.Report.Error); p.Report.Outcome != c.outcome || got != c.failed {
 				t.Errorf("a step %s: report %+v", c.what, p.Report)
+			}
+		}
+	}
+}
+
+// The status says what a step waits for once it has waited for five seconds, and again when that changes, but for the same step
+// not before 30 s have passed. Whether it can be written makes no difference to the pass.
+func TestWhatAStepWaitsFor(t *testing.T) {
+	answers := slices.Concat(slices.Repeat([]string{"wait:a"}, 35), slices.Repeat([]string{"wait:b"}, 10),
+		slices.Repeat([]string{"wait:c"}, 25), []string{"done"})
+	all := steps(3)
+	all[1].Deadline = 600
+	short := []string{"wait:x", "wait:x", "wait:x", "done"}
+	next := slices.Concat(slices.Repeat([]string{"wait:d"}, 7), []string{"done"})
+	for _, refuses := range []bool{true, false} {
+		p := playWith(t, map[string]any{
+			"steps": all, "answers": map[string][]string{"step0": short, "step1": answers, "step2": next}, "refuses": refuses, "together": refuses,
+		})
+		told := ""
+		begun := map[string]time.Time{"step1": p.Waits[0].Wait.Since, "step2": p.Waits[len(p.Waits)-1].Wait.Since}
+		for _, w := range p.Waits {
+			told += w.Wait.Step + " " + w.Wait.Note + " "
+			if w.Rack != "demo" || w.Execution != "me" || !w.Wait.Since.Equal(begun[w.Wait.Step]) {
+				t.Errorf("told of %+v", w)
+			}
+		}
+		if told != "step1 a step1 b step1 c step2 d " || !begun["step1"].Before(begun["step2"]) {
+			t.Errorf("refused %v: told of %q, %v", refuses, told, begun)
+		}
+		for i, name := range p.Path {
+			if name == "ReportWait" && (p.Path[i-1] != "StepAnswer" || p.Path[i+1] != "WaitForStep") {
+				t.Errorf("refused %v: %v", refuses, p.Path[i-1:i+2])
+			}
+		}
+		if len(p.Called) != len(short)+len(answers)+len(next) || p.Path[len(p.Path)-1] != "Done" || p.Report.Outcome != "Planned" {
+			t.Errorf("refused %v: %d calls of steps, reported %+v", refuses, len(p.Called), p.Report)
+		}
+		for i, input := range p.Inputs {
+			if input.Step != p.Called[i] || input.Generation != 7 {
+				t.Errorf("step %s: the input of RunStep is %+v", p.Called[i], input)
 			}
 		}
 	}

@@ -70,6 +70,7 @@ func DrainOff(s *Script) {
 		s.Until("NodePool workload", "kubectl get nodepools -o name", "", 2*time.Minute)
 		end := drainDeadline(s)
 		s.Say("The NodeClaims may drain until %s, %.0f s from now.", timeline.Clock(end), time.Until(end).Seconds())
+		s.Await("the step that the status names meanwhile", func() string { return s.Status().Running.Step }, "nodepools", 15*time.Second)
 		s.Until("the ordinary pod runs elsewhere", plain.where(), "<none>", time.Minute)
 		s.wait(time.Until(end) - 5*time.Second)
 		names := ""
@@ -80,6 +81,7 @@ func DrainOff(s *Script) {
 		s.Check("until then the drain respects them", "kubectl -n shop get pods"+names+" -o jsonpath='{.items[*].status.phase}'",
 			strings.TrimSpace(strings.Repeat("Running ", len(stuck))))
 		s.Reconciled()
+		s.Equal("the step that it names then", s.Status().Running.Step, "")
 		took := time.Since(began)
 		s.Note("off, with a drain window of "+end.Sub(began).Round(time.Second).String(), took)
 		if limit := end.Sub(began) + grace; took > limit {

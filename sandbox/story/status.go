@@ -32,6 +32,8 @@ type Status struct {
 		Held                                string
 	}
 	Rollout struct{ Ended string }
+	// Running is the pass that waits, beside the outcome of an earlier one.
+	Running struct{ Step, Note string }
 	// text is the parameter's value, version its version in Parameter Store.
 	text    string
 	version int64
@@ -150,7 +152,7 @@ func (s *Script) states(after int64) string {
 		Version int64
 	}](s, "aws ssm get-parameter-history --name "+folder("demo")+"status --query Parameters") {
 		var status Status
-		if json.Unmarshal([]byte(written.Value), &status) == nil && written.Version > after {
+		if json.Unmarshal([]byte(written.Value), &status) == nil && written.Version > after && status.Running.Step == "" {
 			seen[status.State] = true
 		}
 	}

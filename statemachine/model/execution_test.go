@@ -49,7 +49,7 @@ func (t *turn) end(what string) {
 }
 
 // functions are the states that call a function. A function may make changes as long as it runs.
-var functions = []string{"Report", "ReportFailure", "RunStep", "Validate"}
+var functions = []string{"Report", "ReportFailure", "ReportWait", "RunStep", "Validate"}
 
 // execution adds the next moves of an execution, and its possible faults.
 func (m *moves) execution(i int8) {

@@ -30,6 +30,9 @@ func (m *moves) functionFaults(i int8, name string) {
 	m.fault(i, name+": the function's answer is lost", func(f *faults) *uint8 { return &f.lostAnswers }, func(t *turn) {
 		t.change()
 		t.e().phase = called
+		if name == "ReportWait" { // it is tried once
+			t.over("WaitForStep")
+		}
 	})
 	failures := func(f *faults) *uint8 { return &f.stepFailures }
 	m.fault(i, name+": the function fails", failures, func(t *turn) { t.fail() })
@@ -51,7 +54,11 @@ func (m *moves) begin(i int8) {
 	t := m.turn(i)
 	e := t.e()
 	if !m.Call.do(&t.world.lease, t.caller()) {
-		t.over("Lost")
+		if states[e.at] == "ReportWait" { // the next call of the step finds out
+			t.over("WaitForStep")
+		} else {
+			t.over("Lost")
+		}
 		t.end("the function finds the lease lost")
 		return
 	}
@@ -134,14 +141,27 @@ func (t *turn) change() {
 			t.world.applied = e.seen
 		}
 	case "Report":
-		t.world.failed = e.failure
+		t.world.failed, t.world.running = e.failure, t.world.running && t.keepsRunning
 	case "ReportFailure":
-		t.world.failed = !t.unknown
+		t.failed()
+	case "ReportWait":
+		t.world.running = true
 	}
 }
 
-// fail ends a call with an error of the function. If ReportFailure itself fails, that is not reported.
+// failed is a report of a failure. That of a rack which does not exist writes no status.
+func (t *turn) failed() {
+	t.world.failed = !t.unknown
+	t.world.running = t.world.running && t.unknown
+}
+
+// fail ends a call with an error of the function. If ReportFailure itself fails, that is not reported, and the pass does not
+// need ReportWait.
 func (t *turn) fail() {
+	if states[t.e().at] == "ReportWait" {
+		t.over("WaitForStep")
+		return
+	}
 	t.e().failure = true
 	if states[t.e().at] == "ReportFailure" {
 		t.over("Reported", "Release")
@@ -166,6 +186,10 @@ func (t *turn) answer() {
 		}
 		t.over("Reported", last)
 		t.end(name)
+	case "ReportWait":
+		t.change()
+		t.over("WaitForStep")
+		t.end("ReportWait")
 	}
 }
 
@@ -180,7 +204,7 @@ func (t *turn) validated() {
 		t.over("Todo", "Erase")
 	case t.world.applied != e.seen || e.full:
 		t.over("Todo", "RunStep")
-	case t.world.failed: // nothing to do, but the status is still Failed
+	case t.world.failed, t.world.running: // nothing to do, but the status is still Failed, or of a pass that waits
 		t.over("Todo", "Report")
 	default:
 		t.over("Todo", "Release")
@@ -224,8 +248,14 @@ func (t *turn) stepped() {
 		waits.broken = "a write during a wait is not taken up at the next poll"
 	}
 	waits.e().waited = true
+	long := waits
 	waits.over("StepAnswer", "WaitForStep")
 	waits.end("RunStep: wait")
+	if t.quick { // a scene with very many worlds
+		return
+	}
+	long.over("StepAnswer", "ReportWait")
+	long.end("RunStep: wait for long")
 }
 
 // dry is Validate in a dry run, which has no lease, and the report of its failure.

@@ -8,7 +8,7 @@ type place uint8
 // states are the states that an execution can stop in. It passes through all other states immediately.
 var states = []string{
 	"", "Intake", "Request", "Acquire", "Debounce", "Renew", "Validate", "WaitForParameters", "RunStep", "WaitForStep", "Report",
-	"ReportFailure", "Release", "Erase", "Enough", "HandOver", "StartSuccessor", "Ended",
+	"ReportFailure", "ReportWait", "Release", "Erase", "Enough", "HandOver", "StartSuccessor", "Ended",
 }
 
 var placeOf = func() map[string]place {
@@ -34,6 +34,8 @@ type scene struct {
 	kinds []kind
 	// Faults that occur every time: a step that fails, or an execution that dies.
 	stepFails, dies bool
+	// quick means that no step waits for so long that the status says so.
+	quick bool
 	// unknown means that the rack does not exist.
 	unknown bool
 	// taken are the state transitions that occurred.

@@ -103,6 +103,8 @@ var mutations = []struct {
 		"a write is lost"},
 	{"a step that waits does not look for requests", "three events", func(p *protocol) { p.ignoresRequests = true },
 		"a write during a wait is not taken up at the next poll"},
+	{"the report of a pass leaves in the status that it waits", "three events", func(p *protocol) { p.keepsRunning = true },
+		"something is left undone that nobody but the schedule will do"},
 	{"a refused hand-over ends", "answers are lost", func(p *protocol) { p.endsRefusedHandOver = true },
 		"something is left undone that nobody but the schedule will do"},
 	{"Free of another pass's lease", "stopped", func(p *protocol) {

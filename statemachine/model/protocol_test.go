@@ -29,6 +29,8 @@ type protocol struct {
 	ignoresRequests bool
 	// endsRefusedHandOver: a refused hand-over starts no successor.
 	endsRefusedHandOver bool
+	// keepsRunning: a report leaves in the status that the pass waits.
+	keepsRunning bool
 	// forgetsUncounted: an event that was not counted is not repeated.
 	forgetsUncounted bool
 	// ignoresQuiet: a pass that takes the lease does not wait for calls in flight.

@@ -37,7 +37,7 @@ func (m *moves) resync(i int8) {
 		if slices.Contains(resync.Uncounted, name) && !m.forgetsUncounted {
 			e.notice = following
 		} else if m.Call.do(&t.world.lease, caller{me: i}) && t.world.lease.owner == i {
-			t.world.failed = !t.unknown
+			t.failed()
 		}
 		t.end("resync looks at an end in " + name + ", and tells")
 	case told:

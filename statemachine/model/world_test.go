@@ -24,8 +24,8 @@ type world struct {
 	// wanted has a bit for each event whose write is in Parameter Store.
 	// applied has the bits of the last plan that a step has applied.
 	wanted, applied uint8
-	// failed means that the rack's status is Failed.
-	failed bool
+	// failed means that the rack's status is Failed, running that it has a pass that waits.
+	failed, running bool
 
 	// The rest is for the properties. faulty: a fault has occurred. excused: only the schedule can complete the work.
 	// jumped: a lease has expired while its owner was alive. noticeLost: the notice of an execution's end was lost.
@@ -175,5 +175,5 @@ func bit(b bool) uint64 {
 
 // converged reports whether everything that was requested is done and the status shows it.
 func (w *world) converged() bool {
-	return w.lease.requested == w.lease.served && w.applied == w.wanted && w.lease.owner == none && !w.failed
+	return w.lease.requested == w.lease.served && w.applied == w.wanted && w.lease.owner == none && !w.failed && !w.running
 }

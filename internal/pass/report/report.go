@@ -51,6 +51,9 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 		status := r.status(event, store.Run{})
 		return Answer{}, r.Send(ctx, detail(r.pass(event, store.Run{}, status), store.Run{}, status))
 	}
+	if event.Wait != nil {
+		return Answer{}, r.wait(ctx, event)
+	}
 	lease, err := r.Store.Renew(ctx, event.Rack, event.Execution, r.Now())
 	if err != nil {
 		return Answer{}, err
@@ -164,13 +167,13 @@ func (r *Report) writing(ctx context.Context, rack string, do func(*resource.Wri
 	return err
 }
 
-// publish writes the status parameter, unless it has this status already: SSM accepts three writes a second in an
-// account. The parameter is read too, because somebody may have deleted it or written over it. The status of a failed pass
-// is always written: its time shows that the failure is not over.
+// publish writes the status parameter, unless it has this status already, without a pass that waits: SSM accepts three writes a
+// second in an account. The parameter is read too, because somebody may have deleted it or written over it. The status of a
+// failed pass is always written: its time shows that the failure is not over.
 func (r *Report) publish(
 	ctx context.Context, status store.Status, rollout *store.Rollout, reported store.Reported,
 ) (store.Reported, error) {
-	if status.State != outcome.StateFailed && reported.Same(status) {
+	if status.State != outcome.StateFailed && reported.Same(status) && !reported.Running {
 		live, err := r.Outputs.Status(ctx, status.Rack)
 		if err != nil || reported.Published(live) {
 			return reported, err

@@ -315,7 +315,7 @@ func same(a, b any) bool { return bytes.Equal(canonical.JSON(a), canonical.JSON(
 func (d *verdict) reportIfNew(in input, steps []plan.Step) {
 	run := d.in(store.Run{})
 	// A rack that never asked for a change gets no status if there is nothing to warn of.
-	if d.change == nil && in.reported.Findings == "" &&
+	if d.change == nil && in.reported.Findings == "" && !in.reported.Running &&
 		d.state == outcome.StateReconciled && d.Plan.Goal == plan.GoalNone && len(d.Warnings) == 0 {
 		return
 	}
@@ -325,6 +325,8 @@ func (d *verdict) reportIfNew(in input, steps []plan.Step) {
 	}
 	differs := ""
 	switch {
+	case in.reported.Running:
+		differs = "the status still has a pass that waits"
 	case in.reported.Findings != store.Digest(d.state, run, names):
 		differs = "the status says something else"
 	case run.Values != "" && run.Values != in.reported.Values:

@@ -86,9 +86,10 @@ func TestWhatALookFinds(t *testing.T) {
 		"an output that was to go": {func(s *scene) {
 			s.cloud.SSM.Values["/sawhorse/racks/demo/outputs"] = `{"gone":"x","karpenter_version":"1.10.0"}`
 		}, "status"},
-		"no outputs":               {func(s *scene) { delete(s.cloud.SSM.Values, "/sawhorse/racks/demo/outputs") }, "status"},
-		"a plan of another format": {func(s *scene) { delete(s.cloud.Table.Items, "plan#demo plan") }, "plan"},
-		"no claim":                 {func(s *scene) { delete(s.cloud.Table.Items, "cluster#"+awsfake.ClusterARN+" claim") }, "plan"},
+		"no outputs":                       {func(s *scene) { delete(s.cloud.SSM.Values, "/sawhorse/racks/demo/outputs") }, "status"},
+		"a plan of another format":         {func(s *scene) { delete(s.cloud.Table.Items, "plan#demo plan") }, "plan"},
+		"no claim":                         {func(s *scene) { delete(s.cloud.Table.Items, "cluster#"+awsfake.ClusterARN+" claim") }, "plan"},
+		"a pass that waits, and has ended": {func(s *scene) { s.must(s.store.NoteRunning(s.Context(), "demo", "other")) }, "status"},
 		"a failure": {func(s *scene) {
 			s.must(s.store.SaveStatus(s.Context(), store.Status{Rack: "demo"}, "Failed", store.Reported{}))
 		}, "status"},

@@ -75,6 +75,42 @@ func TestUnchangedWritesNothing(t *testing.T) {
 	}
 }
 
+// A pass that was stopped while it waited leaves that in the status, and so does an iteration that a write ended. The next one
+// reports, also of a rack that had no status before.
+func TestAWaitDoesNotStayInTheStatus(t *testing.T) {
+	for what, written := range map[string][]string{"with Karpenter": {auth, on}, "that asks for nothing": {"node_disk=30"}} {
+		s := begin(t, written...)
+		s.pass(false)
+		if what == "with Karpenter" {
+			s.reported(outcome.StateReconciled)
+		}
+		s.must(s.store.NoteRunning(t.Context(), "demo", "me"))
+		if answer := s.pass(false); answer.Outcome != outcome.PassUnchanged || !answer.Report {
+			t.Errorf("a rack %s: %+v", what, answer)
+		}
+		s.reported(outcome.StateReconciled)
+		if answer := s.pass(false); answer.Report {
+			t.Errorf("a rack %s reports again: %+v", what, answer)
+		}
+	}
+}
+
+// A dry run says nothing about a pass that waits meanwhile.
+func TestADryRunWhileAPassWaits(t *testing.T) {
+	s := audited(t)
+	s.must(s.store.NoteRunning(t.Context(), "demo", "another pass"))
+	s.lease("another pass", false)
+	s.cloud.Forget()
+	for _, full := range []bool{false, true} {
+		answer, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me", DryRun: true, Full: full})
+		s.must(err)
+		if len(s.dry)+len(s.differs)+len(answer.Steps) > 0 || answer.Report {
+			t.Errorf("full %v: %v, %v, %+v", full, s.dry, s.differs, answer)
+		}
+	}
+	s.wrote()
+}
+
 // After a failure the status says Failed. The first pass without problems must correct that, for every rack.
 func TestAllWellIsToldAfterAFailure(t *testing.T) {
 	for what, written := range map[string][]string{"with Karpenter": {auth, on}, "that asks for nothing": {"node_disk=30"}} {

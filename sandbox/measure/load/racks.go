@@ -118,6 +118,9 @@ func (r *run) reconciled(ctx context.Context, racks []string) error {
 		}
 		on := 0
 		for _, s := range all {
+			if s.State == "" { // its first pass waits, and has not reported yet
+				continue
+			}
 			if s.State != "Reconciled" {
 				return fmt.Errorf("load: rack %s: %+v", s.Rack, s)
 			}
