@@ -94,11 +94,14 @@ type seen struct {
 	nodes   map[string]*corev1.Node
 	pods    map[string][]corev1.Pod // by node
 	pdbs    []policyv1.PodDisruptionBudget
-	words   map[string]string // Karpenter's last words, by Kind/name
+	words   map[string]string // Karpenter's last words, by Kind/name, and of failed launches by launches and the pool
 }
 
 // lasts is how long an event of Karpenter's holds. Karpenter repeats it every two minutes.
 const lasts = 10 * time.Minute
+
+// launches goes before a pool's name where words are of its launches.
+const launches = "launches of "
 
 // survey reads a cluster.
 func survey(ctx context.Context, client *k8s.Client) (*seen, error) {
@@ -149,9 +152,12 @@ func (s *seen) listen(ctx context.Context, client *k8s.Client) error {
 		if err != nil || e.Source.Component != "karpenter" || e.Type != corev1.EventTypeWarning && !spoken[e.Reason] {
 			return nil
 		}
-		about, at := e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name, k8s.LastSeen(e)
+		about, says, at := e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name, e.Message, k8s.LastSeen(e)
+		if e.Reason == "InsufficientCapacityError" { // the NodeClaim is gone within seconds
+			about, says = launches+k8s.PoolOf(e.InvolvedObject.Name), k8s.Said(e)
+		}
 		if s.now.Sub(at) <= lasts && at.After(last[about]) {
-			last[about], s.words[about] = at, e.Message
+			last[about], s.words[about] = at, says
 		}
 		return nil
 	})
@@ -390,15 +396,11 @@ func (s *seen) frozen(rack string) bool {
 	return disruption.Frozen(all...)
 }
 
-// said notes Karpenter's own words about the node, its NodeClaim, or other NodeClaims of its pool that do not launch.
+// said notes Karpenter's own words about the node, its NodeClaim, or launches of its pool, which must replace it, that fail.
 func (s *seen) said(claim *nodeClaim, n *nodeReason) {
 	about := []string{"NodeClaim/" + claim.Name, "Node/" + claim.Status.NodeName, "NodePool/" + n.Pool}
-	for i := range s.claims {
-		if other := &s.claims[i]; other.Labels[ownership.LabelPool] == n.Pool && other.Status.NodeName == "" {
-			if c := other.condition("Launched"); c.Status == metav1.ConditionFalse {
-				n.Keeps = append(n.Keeps, fmt.Sprintf("its replacement %s is not launched: %s", other.Name, c.Message))
-			}
-		}
+	if said := s.words[launches+n.Pool]; said != "" && n.goes {
+		n.Keeps = append(n.Keeps, "launches of the pool fail: "+said)
 	}
 	for _, object := range about {
 		if said := "Karpenter says: " + s.words[object]; s.words[object] != "" && !slices.Contains(n.Keeps, said) { // of node and NodeClaim

@@ -146,9 +146,11 @@ func TestWhy(t *testing.T) {
 		}, "next      Karpenter replaces it\n"},
 		"no capacity for the replacement": {func(c *clusterOfOne) {
 			c.with(condition("Drifted", "True", ""))
-			c.others = []fields{{"metadata": fields{"name": "workload-b", "labels": fields{"karpenter.sh/nodepool": "workload"}},
-				"status": fields{"conditions": []any{condition("Launched", "False", "InsufficientInstanceCapacity")}}}}
-		}, "kept      its replacement workload-b is not launched: InsufficientInstanceCapacity\n"},
+			c.event = fields{"metadata": fields{"name": "e", "namespace": "default"}, "type": "Warning", "reason": "InsufficientCapacityError",
+				"source": fields{"component": "karpenter"}, "message": "NodeClaim workload-bcdfg event: InsufficientInstanceCapacity",
+				"lastTimestamp":  time.Now().UTC().Format(time.RFC3339),
+				"involvedObject": fields{"kind": "NodeClaim", "name": "workload-bcdfg"}}
+		}, "kept      launches of the pool fail: karpenter: InsufficientCapacityError: InsufficientInstanceCapacity\n"},
 		"consolidating": {func(c *clusterOfOne) { c.with(condition("Consolidatable", "True", "")) },
 			"next      Karpenter replaces or removes it if its pods fit elsewhere for less; it expires in 29d20h"},
 		"empty": {func(c *clusterOfOne) {

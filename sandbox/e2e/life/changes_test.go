@@ -54,6 +54,9 @@ func TestExamples(t *testing.T) {
 	pool.Take(t, stage.Long).Run(story.Enabled, story.Examples(root))
 }
 
+// A node stays for one reason after the other, and the command says which. A static pool goes by force only.
+func TestWhy(t *testing.T) { pool.Take(t, stage.Long, stage.Spoils).Run(story.Enabled, story.Why) }
+
 // Pods keep the nodes of pools that are taken away, and the status says why.
 func TestKept(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.Kept) }
 
