@@ -21,7 +21,7 @@ func BlueGreen(s *Script) {
 		m.pool = from
 		m.begins()
 		writes(entry, weight)
-		s.Says("pool " + from + " is retired: it launches no more nodes, Karpenter empties its 10 nodes (10 pods)")
+		s.Says("pool "+from+" is retired: it launches no more nodes, Karpenter empties its ", " nodes (10 pods)")
 		m.until(0)
 		for _, a := range m.apps {
 			s.Until("pods of "+a.name+" that run", a.runs(), fmt.Sprint(a.replicas), time.Minute)
@@ -32,12 +32,13 @@ func BlueGreen(s *Script) {
 	s.Chapter("Blue", func() {
 		s.Reconciled(s.Change(map[string]string{"karpenter_consolidate_after": "1h", pools: fmt.Sprintf("["+blue+"]", 10)}))
 		m.start()
-		s.Equal("its nodes", m.nodes(), 10)
+		s.Equal("a node for each pod, at least", m.nodes() >= 10, true) // while pods come, Karpenter may launch one more
 	})
 	s.Chapter("Green beside it: blue keeps its nodes, until its entry is taken away", func() {
+		before := m.nodes()
 		writes(blue+","+green, 10, 20)
 		s.wait(20 * time.Second)
-		s.Equal("nodes of blue", m.nodes(), 10)
+		s.Equal("nodes of blue", m.nodes(), before)
 		moved("blue", "green", green, 20)
 	})
 	s.Chapter("Back", func() {

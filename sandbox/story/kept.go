@@ -50,7 +50,7 @@ func Kept(s *Script) {
 		held("guarded", `"held":"Pdb prevents pod evictions`)
 		s.Type("sawhorse status demo")
 		s.Contains("sawhorse why", "sawhorse why quiet", "has the annotation karpenter.sh/do-not-disrupt")
-		s.Contains("sawhorse why", "sawhorse why guarded", "PodDisruptionBudget shop/guarded allows no eviction of pod shop/guarded-")
+		s.Contains("sawhorse why", "sawhorse why guarded", "PodDisruptionBudget shop/guarded allows no eviction of pod guarded-")
 		s.Check("where the quiet one runs", quiet.where(), "quiet")
 		s.Check("where the guarded one runs", guarded.where(), "guarded")
 	})

@@ -158,7 +158,11 @@ func SpotRole(s *Script) {
 	s.Chapter("With the role, it is turned on", func() {
 		s.Say("MiniStack gives the role another name, so the script does not use the command.")
 		s.Type("aws iam create-role --path /aws-service-role/spot.amazonaws.com/ --assume-role-policy-document " + quoted(trust) + named)
-		s.Reconciled(s.Request())
+		s.Await("state", func() string { // a replica of IAM may not show the role yet
+			s.Request()
+			state, _ := s.state()
+			return state
+		}, "Reconciled", time.Minute)
 		s.Check("NodePool workload is Ready", ready, "True")
 		s.Unset("karpenter_capacity_types")
 		s.Reconciled()

@@ -11,11 +11,12 @@ func Waiting(s *Script) {
 	s.Reconciled(s.Put("karpenter_consolidate_after", "1s"))
 
 	s.Chapter("The pool's limit is reached", func() {
-		s.Reconciled(s.Put("karpenter_cpu_limit", "1"))
+		// Every size is over the limit, or Karpenter would say that those within it are too small.
+		s.Reconciled(s.Change(map[string]string{"karpenter_cpu_limit": "1", "karpenter_instance_sizes": "large,xlarge"}))
 		s.Type(single.apply())
 		s.Until("Karpenter says why", saidOfPods+" | grep -o 'exceed limits' | head -1", "exceed limits", time.Minute)
 		waitsFor(s, "the limit of the pool is reached", "Degraded")
-		s.Served(s.Put("karpenter_cpu_limit", "unset")) // Degraded until the next look
+		s.Served(s.Change(nil, "karpenter_cpu_limit", "karpenter_instance_sizes")) // Degraded until the next look
 		s.Until("pods of orders that run", single.runs(), "1", 2*time.Minute)
 		recovers(s)
 	})

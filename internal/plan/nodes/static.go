@@ -21,10 +21,10 @@ func (c Compiled) Static(facts plan.Facts, inForce *plan.Plan) (found []params.P
 		return nil
 	}
 	was, all := byPool(inForce.NodePools.Objects), findings{}
+	claims := claimsByPool(facts.NodeClaims)
 	names := plan.NodePools{Objects: c.Objects()}.Names()
 	for _, name := range slices.Sorted(maps.Keys(was)) {
-		running, there := facts.Pools[name]
-		empty := facts.Pools != nil && (!there || running.Nodes == 0)
+		empty := facts.NodeClaims != nil && len(claims[name]) == 0
 		if slices.Contains(names, name) || !static(was[name].pool) || empty || facts.Force.Retires(name) {
 			continue
 		}

@@ -48,8 +48,15 @@ func entries(list string) map[string]string {
 // A pool does not change between the kinds, and a static one with nodes is taken away by force only.
 func TestStaticPoolsInForce(t *testing.T) {
 	const three, pods = `{"name":"fixed","nodePool":{"replicas":3}}`, `{"name":"fixed"}`
-	running := func(nodes int) plan.Facts {
-		return plan.Facts{Pools: map[string]plan.PoolFacts{"fixed": {Nodes: nodes}}}
+	running := func(pool string, nodes int) plan.Facts {
+		facts := plan.Facts{NodeClaims: []plan.Object{}}
+		for range nodes {
+			facts.NodeClaims = append(facts.NodeClaims, plan.Object{
+				"metadata": map[string]any{"labels": map[string]any{"karpenter.sh/nodepool": pool}},
+				"status":   map[string]any{"conditions": []any{map[string]any{"type": "Launched", "status": "True"}}},
+			})
+		}
+		return facts
 	}
 	build := func(enabled string) map[string]string {
 		return map[string]string{"build_node_enabled": enabled, params.ParamBuildConfig: `{"nodePool":{"replicas":2}}`}
@@ -59,16 +66,16 @@ func TestStaticPoolsInForce(t *testing.T) {
 		facts         plan.Facts
 		want          string // "parameter path: part of the message", or ""
 	}{
-		"another number":       {entries(three), entries(`{"name":"fixed","nodePool":{"replicas":0}}`), running(3), ""},
-		"it becomes static":    {entries(pods), entries(three), running(3), params.ParamAdditional + " [0].nodePool.replicas: is not static"},
-		"it becomes elastic":   {entries(three), entries(pods), running(3), params.ParamAdditional + " [0].nodePool.replicas: is static"},
-		"taken away":           {entries(three), nil, running(3), params.ParamAdditional + ` : "force": ["retire:fixed"]`},
+		"another number":       {entries(three), entries(`{"name":"fixed","nodePool":{"replicas":0}}`), running("fixed", 3), ""},
+		"it becomes static":    {entries(pods), entries(three), running("fixed", 3), params.ParamAdditional + " [0].nodePool.replicas: is not static"},
+		"it becomes elastic":   {entries(three), entries(pods), running("fixed", 3), params.ParamAdditional + " [0].nodePool.replicas: is static"},
+		"taken away":           {entries(three), nil, running("fixed", 3), params.ParamAdditional + ` : "force": ["retire:fixed"]`},
 		"taken away, unknown":  {entries(three), nil, plan.Facts{}, params.ParamAdditional + " : pool fixed is not there any more"},
-		"taken away, empty":    {entries(three), nil, running(0), ""},
-		"taken away, elastic":  {entries(pods), nil, running(3), ""},
+		"taken away, empty":    {entries(three), nil, running("fixed", 0), ""},
+		"taken away, elastic":  {entries(pods), nil, running("fixed", 3), ""},
 		"taken away, by force": {entries(three), nil, plan.Facts{Force: events.Force{"retire:fixed"}}, ""},
-		"turned off":           {entries(three), map[string]string{"karpenter_enabled": "false"}, running(3), ""},
-		"the build pool": {build("true"), build("false"), plan.Facts{Pools: map[string]plan.PoolFacts{"build": {Nodes: 2}}},
+		"turned off":           {entries(three), map[string]string{"karpenter_enabled": "false"}, running("fixed", 3), ""},
+		"the build pool": {build("true"), build("false"), running("build", 2),
 			"build_node_enabled : pool build is not there any more, and it is static"},
 	} {
 		inForce := &plan.Plan{NodePools: plan.NodePools{Objects: withStatic(t, c.before).Objects()}}

@@ -13,7 +13,8 @@ import (
 )
 
 // retire retires the pools that the plan does not have any more, and deletes those that have no node left. A pool that the pass
-// is forced to remove is deleted with its nodes. It comes last, when other pools are Ready for the pods.
+// is forced to remove is deleted with its nodes, and so is a static one, which is judged before: it takes no limit of cpu, and its nodes end
+// without regard to budgets in any case. It comes last, when other pools are Ready for the pods.
 func (r *run) retire(ctx context.Context) error {
 	all, err := r.client.Ours(ctx, k8s.NodePool, r.plan.Rack)
 	if err != nil {
@@ -29,7 +30,7 @@ func (r *run) retire(ctx context.Context) error {
 		pool := &gone[i]
 		name := pool.GetName()
 		switch {
-		case !populated[name] || r.plan.Force.Retires(name):
+		case !populated[name] || r.plan.Force.Retires(name) || static(pool):
 			err = r.delete(ctx, k8s.NodePool, gone[i:i+1])
 		case pool.GetDeletionTimestamp() == nil:
 			kept = append(kept, name)
@@ -43,6 +44,12 @@ func (r *run) retire(ctx context.Context) error {
 		}
 	}
 	return r.prune(ctx, k8s.EC2NodeClass, kept)
+}
+
+// static reports whether a NodePool has a number of nodes, whatever pods there are.
+func static(pool *unstructured.Unstructured) bool {
+	_, is, _ := unstructured.NestedFieldNoCopy(pool.Object, "spec", "replicas")
+	return is
 }
 
 // pruneOverlays deletes the NodeOverlays that the plan does not have. A plan of an earlier release gives no right to list them.

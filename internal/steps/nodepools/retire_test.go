@@ -158,3 +158,14 @@ func TestRetireByForce(t *testing.T) {
 	s.plan.Force = events.Force{"retire:gpu"}
 	s.done("deleted NodePool/gpu", "deleted EC2NodeClass/gpu")
 }
+
+// A static pool takes no limit of cpu, by which others retire. It was judged before, so it is deleted.
+func TestRetireAStaticPool(t *testing.T) {
+	gpu := pool("gpu", "demo", "8")
+	spec := gpu["spec"].(object)
+	delete(spec, "limits")
+	spec["replicas"] = int64(2)
+	s, _, _ := retires(t, gpu)
+	s.Create(claim("gpu-1", "gpu", nil))
+	s.done("deleted NodePool/gpu", "deleted EC2NodeClass/gpu")
+}
