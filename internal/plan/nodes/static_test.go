@@ -66,9 +66,11 @@ func TestStaticPoolsInForce(t *testing.T) {
 		facts         plan.Facts
 		want          string // "parameter path: part of the message", or ""
 	}{
-		"another number":       {entries(three), entries(`{"name":"fixed","nodePool":{"replicas":0}}`), running("fixed", 3), ""},
-		"it becomes static":    {entries(pods), entries(three), running("fixed", 3), params.ParamAdditional + " [0].nodePool.replicas: is not static"},
-		"it becomes elastic":   {entries(three), entries(pods), running("fixed", 3), params.ParamAdditional + " [0].nodePool.replicas: is static"},
+		"another number": {entries(three), entries(`{"name":"fixed","nodePool":{"replicas":0}}`), running("fixed", 3), ""},
+		"it becomes static": {entries(pods), entries(three), running("fixed", 3),
+			params.ParamAdditional + " [0].nodePool.replicas: is not static"},
+		"it becomes elastic": {entries(three), entries(pods), running("fixed", 3),
+			params.ParamAdditional + " [0].nodePool.replicas: is static"},
 		"taken away":           {entries(three), nil, running("fixed", 3), params.ParamAdditional + ` : "force": ["retire:fixed"]`},
 		"taken away, unknown":  {entries(three), nil, plan.Facts{}, params.ParamAdditional + " : pool fixed is not there any more"},
 		"taken away, empty":    {entries(three), nil, running("fixed", 0), ""},

@@ -13,8 +13,8 @@ import (
 )
 
 // retire retires the pools that the plan does not have any more, and deletes those that have no node left. A pool that the pass
-// is forced to remove is deleted with its nodes, and so is a static one, which is judged before: it takes no limit of cpu, and its nodes end
-// without regard to budgets in any case. It comes last, when other pools are Ready for the pods.
+// is forced to remove is deleted with its nodes, and so is a static one, which is judged before: it takes no limit of cpu, and its
+// nodes end without regard to budgets in any case. It comes last, when other pools are Ready for the pods.
 func (r *run) retire(ctx context.Context) error {
 	all, err := r.client.Ours(ctx, k8s.NodePool, r.plan.Rack)
 	if err != nil {
