@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -37,6 +39,8 @@ type waiter struct {
 	name    string
 	since   time.Time
 	message string // the scheduler's
+	// requests are what it requests of a node.
+	requests corev1.ResourceList
 	// failed and nominated are Karpenter's last events about the pod: that it cannot have a node, and which one it is to have.
 	failed, nominated *corev1.Event
 }
@@ -52,7 +56,7 @@ func (v *view) wait(ctx context.Context, client *k8s.Client) error {
 		if message == "" || v.now.Sub(since) < waits || pod.DeletionTimestamp != nil || k8s.OfDaemonSet(pod) {
 			return nil
 		}
-		v.waiters[pod.UID] = &waiter{name: pod.Namespace + "/" + pod.Name, since: since, message: message}
+		v.waiters[pod.UID] = &waiter{name: pod.Namespace + "/" + pod.Name, since: since, message: message, requests: k8s.Requests(pod)}
 		if len(v.waiters) == mostWaiting {
 			return errEnough
 		}
@@ -166,11 +170,14 @@ func (v *view) cause(pod *waiter) (events.Cause, string) {
 	if strings.Contains(failed, "offering") || strings.Contains(failed, "filtered out all") {
 		refused = cmp.Or(refused, v.anyRefusal())
 	}
+	limited := v.limited(pod, failed)
 	// Karpenter adds an error code of its own, UnfulfillableCapacity, whatever EC2's fleet has answered.
 	fleet, _, _ := strings.Cut(refused, " (aws-error-code=")
 	switch {
 	case strings.Contains(failed, k8s.OverLimit):
 		return events.CauseLimit, failed
+	case limited != "":
+		return events.CauseLimit, limited + ": " + failed
 	case slices.ContainsFunc(exhausted, func(word string) bool { return strings.Contains(fleet, word) }):
 		return events.CauseCapacity, refused
 	case refused != "":
@@ -181,6 +188,35 @@ func (v *view) cause(pod *waiter) (events.Cause, string) {
 		return events.CauseStarting, k8s.Said(pod.nominated)
 	}
 	return events.CauseSilent, "the scheduler: " + pod.message
+}
+
+// tooSmall finds the pools of which Karpenter says that no instance type is large enough for a pod.
+var tooSmall = regexp.MustCompile(`enough resources[^;]* karpenter\.sh/nodepool In \[([^\]]+)\]`)
+
+// limited says which pool's limit leaves less than a pod requests, if Karpenter has left out the instance types that would exceed the
+// limit, and then found the others too small.
+func (v *view) limited(pod *waiter, failed string) string {
+	for _, found := range tooSmall.FindAllStringSubmatch(failed, -1) {
+		p := v.pools[found[1]]
+		if p == nil || p.object == nil {
+			continue
+		}
+		limits, _, _ := unstructured.NestedMap(p.object.Object, "spec", "limits")
+		used, _, _ := unstructured.NestedStringMap(p.object.Object, "status", "resources")
+		for _, name := range []string{"cpu", "memory"} {
+			left, err := resource.ParseQuantity(fmt.Sprint(limits[name]))
+			if err != nil { // there is no limit
+				continue
+			}
+			if runs, err := resource.ParseQuantity(used[name]); err == nil {
+				left.Sub(runs)
+			}
+			if wanted := pod.requests[corev1.ResourceName(name)]; left.Cmp(wanted) < 0 {
+				return fmt.Sprintf("the limit of NodePool %s leaves %s of %s", found[1], left.String(), name)
+			}
+		}
+	}
+	return ""
 }
 
 // exhausted are the words for EC2's lack of capacity. The other codes for which Karpenter says InsufficientCapacityError are those

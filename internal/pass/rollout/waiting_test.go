@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/store"
@@ -20,11 +22,20 @@ func (s *scene) waits(name string, since time.Duration, more object) object {
 		metadata[key] = value
 	}
 	pod := object{"apiVersion": "v1", "kind": "Pod", "metadata": metadata,
-		"spec": object{"containers": []any{object{"name": "web", "image": "web"}}}}
+		"spec": object{"containers": []any{object{"name": "web", "image": "web", "resources": object{"requests": object{"cpu": "2"}}}}}}
 	s.Create(pod)
 	unscheduled := condition("PodScheduled", "False", "Unschedulable", start.Add(since))
 	s.Status(pod, object{"phase": "Pending", "conditions": []any{unscheduled}})
 	return pod
+}
+
+// limits limits the vCPUs of a NodePool, of which so many run.
+func (s *scene) limits(name, cpu, runs string) {
+	s.Helper()
+	s.Change(nodePool(name), func(o *unstructured.Unstructured) {
+		s.must(unstructured.SetNestedField(o.Object, cpu, "spec", "limits", "cpu"))
+	})
+	s.Status(nodePool(name), object{"conditions": []any{condition("Ready", "True", "Ready", start)}, "resources": object{"cpu": runs}})
 }
 
 // says adds an event of Karpenter about a pod or a NodeClaim.
@@ -52,6 +63,8 @@ const (
 	minute = time.Minute
 	limit  = `Failed to schedule pod, did not tolerate taint (taint=dedicated=build:NoSchedule); all available instance types exceed ` +
 		`limits for nodepool (NodePool=workload)`
+	small = `Failed to schedule pod, no instance type has enough resources, requirements=convox.io/nodepool In [workload], ` +
+		`karpenter.sh/nodepool In [workload], kubernetes.io/arch In [amd64], resources={"cpu":"2","pods":"1"}`
 	taint = "Failed to schedule pod, did not tolerate taint (taint=dedicated=build:NoSchedule)"
 )
 
@@ -66,6 +79,14 @@ func TestWhyPodsWait(t *testing.T) {
 	}{
 		"the pool's limit": {func(s *scene, pod object) { s.says(pod, "FailedScheduling", limit, 9*minute) },
 			events.CauseLimit, "exceed limits for nodepool (NodePool=workload)", true},
+		"the rest of the pool's limit": {func(s *scene, pod object) {
+			s.limits("workload", "10", "9")
+			s.says(pod, "FailedScheduling", small, 9*minute)
+		}, events.CauseLimit, "the limit of NodePool workload leaves 1 of cpu: karpenter: FailedScheduling: " + small, true},
+		"no instance type is large enough": {func(s *scene, pod object) {
+			s.limits("workload", "1000", "9")
+			s.says(pod, "FailedScheduling", small, 9*minute)
+		}, events.CauseUnfit, "enough resources", false},
 		"a quota": {func(s *scene, pod object) {
 			s.says(pod, "Nominated", "Pod should schedule on: nodeclaim/workload-abcde", 8*minute)
 			s.says(gone, "InsufficientCapacityError",
