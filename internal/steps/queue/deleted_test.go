@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,14 +24,13 @@ func spoiled(t *testing.T) (*awsfake.Cloud, *Step) {
 }
 
 // deletes makes somebody delete the queue right before the step's first call of that name.
-func deletes(t *testing.T, cloud *awsfake.Cloud, before string) (met *bool) {
+func deletes(t *testing.T, cloud *awsfake.Cloud, before string) (met *atomic.Bool) {
 	t.Helper()
-	met = new(bool)
+	met = new(atomic.Bool) // the step calls from several goroutines
 	cloud.Before = func(call string) error {
-		if *met || !strings.HasPrefix(call, before+" ") {
+		if !strings.HasPrefix(call, before+" ") || !met.CompareAndSwap(false, true) {
 			return nil
 		}
-		*met = true
 		_, err := cloud.SQS.DeleteQueue(context.Background(), &sqs.DeleteQueueInput{QueueUrl: &url})
 		return err
 	}
@@ -49,7 +49,7 @@ func TestEachCallMeetsAQueueThatSomebodyDeleted(t *testing.T) {
 			cloud.Lag.Dying = dying
 			met := deletes(t, cloud, call)
 			changes, notes := complete(t, cloud, q, true)
-			if !*met {
+			if !met.Load() {
 				t.Fatalf("the step does not call %s", call)
 			}
 			if dying == 0 && (!strings.Contains(changes, "created queue") || !strings.Contains(notes, "SQS")) {
@@ -102,8 +102,8 @@ func TestARemovalMeetsAQueueThatSomebodyDeleted(t *testing.T) {
 				}
 				cloud.Pass(10 * time.Second)
 			}
-			if !*met || cloud.SQS.Queues[url] != nil || cloud.Events.Rules[name] != nil {
-				t.Errorf("%s, %s old: met %v, left %v, %v", call, age, *met, cloud.SQS.Queues, cloud.Events.Rules)
+			if !met.Load() || cloud.SQS.Queues[url] != nil || cloud.Events.Rules[name] != nil {
+				t.Errorf("%s, %s old: met %v, left %v, %v", call, age, met.Load(), cloud.SQS.Queues, cloud.Events.Rules)
 			}
 			unchanged(t, cloud, q, false)
 		}
