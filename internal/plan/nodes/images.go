@@ -33,7 +33,7 @@ func (c Compiled) Images(facts plan.Facts, inForce *plan.Plan) (problems, warnin
 		for i, term := range objects(d.spec()["amiSelectorTerms"]) {
 			found := d.image(i, term, facts)
 			if found == nil {
-				found = c.otherwise(d, i, term, facts)
+				found = c.otherArch(d, i, term, facts)
 			}
 			if found == nil {
 				continue
@@ -116,8 +116,8 @@ func (d *draft) image(i int, term map[string]any, facts plan.Facts) *foreign {
 	return nil
 }
 
-// otherwise reports a term that names an image for an architecture that the pool does not launch.
-func (c Compiled) otherwise(class *draft, i int, term map[string]any, facts plan.Facts) *foreign {
+// otherArch reports a term that names an image for an architecture that the pool does not launch.
+func (c Compiled) otherArch(class *draft, i int, term map[string]any, facts plan.Facts) *foreign {
 	for _, field := range []string{"id", "ssmParameter"} {
 		value, _ := term[field].(string)
 		image, seen := facts.Images[value]
