@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/smithy-go/logging"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -187,7 +188,8 @@ func rackName(name string) error {
 // account loads the AWS configuration. Without a region or credentials every call would fail, with an error that does
 // not say what to do.
 func account(ctx context.Context, options ...func(*config.LoadOptions) error) (aws.Config, error) {
-	loaded, err := config.LoadDefaultConfig(ctx, options...)
+	quiet := config.WithLogger(logging.Nop{}) // what the SDK warns of on stderr, its connections, nobody can act on
+	loaded, err := config.LoadDefaultConfig(ctx, append(options, quiet)...)
 	if err != nil {
 		return loaded, fmt.Errorf("AWS configuration: %w", err)
 	}
