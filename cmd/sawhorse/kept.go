@@ -375,11 +375,14 @@ func (s *seen) budgets(of *nodeClaim, why string, n *nodeReason) {
 		if claim.Labels[ownership.LabelPool] != n.Pool {
 			continue
 		}
-		going := brakes.Count(claim.DeletionTimestamp != nil, func(kind string) bool {
+		going, stays := brakes.Count(claim.DeletionTimestamp != nil, func(kind string) bool {
 			return claim.condition(kind).Status == metav1.ConditionTrue
 		})
 		if claim == of && going {
 			return
+		}
+		if node := s.nodes[claim.Status.NodeName]; stays && node != nil && !k8s.NodeReady(node) {
+			brakes.NotReady()
 		}
 	}
 	n.Keeps = append(n.Keeps, brakes.Keeps(why, s.now)...)

@@ -39,8 +39,9 @@ func one() *clusterOfOne {
 		pool: fields{"metadata": pool, "spec": fields{"disruption": fields{"budgets": []any{fields{"nodes": "10%"}}},
 			"template": fields{"spec": fields{"nodeClassRef": fields{"name": "workload"}}}}},
 		class: fields{"metadata": meta("workload"), "spec": fields{"amiSelectorTerms": []any{fields{"alias": "al2023@latest"}}}},
-		node:  fields{"metadata": meta("node-a"), "spec": fields{}},
-		pod:   fields{"metadata": pod, "spec": fields{"nodeName": "node-a"}, "status": fields{"phase": "Running"}},
+		node: fields{"metadata": meta("node-a"), "spec": fields{},
+			"status": fields{"conditions": []any{fields{"type": "Ready", "status": "True"}}}},
+		pod: fields{"metadata": pod, "spec": fields{"nodeName": "node-a"}, "status": fields{"phase": "Running"}},
 	}
 }
 
@@ -133,6 +134,10 @@ func TestWhy(t *testing.T) {
 				"status": fields{"nodeName": "node-b", "conditions": []any{
 					condition("Initialized", "True", ""), condition("DisruptionReason", "True", "")}}}}
 		}, "(Drifted)\nkept      budget nodes: 10% is used up: of 2 nodes 1 are going already\nnext"},
+		"a budget that a node that is not Ready uses up": {func(c *clusterOfOne) {
+			c.with(condition("Drifted", "True", ""))
+			c.node["status"] = fields{"conditions": []any{fields{"type": "Ready", "status": "Unknown"}}}
+		}, "kept      budget nodes: 10% is used up: of 1 nodes 1 are not Ready\nnext"},
 		"one that it uses up itself": {func(c *clusterOfOne) {
 			c.with(condition("Drifted", "True", ""), condition("DisruptionReason", "True", ""))
 		}, "(Drifted)\nnext      Karpenter replaces it\n"},

@@ -70,23 +70,26 @@ func Frozen(pools ...[]Budget) bool {
 type Pool struct {
 	Budgets []Budget
 	// Frozen means that the last of the Budgets is the freeze.
-	Frozen       bool
-	nodes, going int
+	Frozen                 bool
+	nodes, going, notReady int
 }
 
-// Count adds a NodeClaim of the pool, and reports whether its node is going already, so that no brake holds it. ending means that it
-// is being deleted, and has reports whether a condition of it is true. Karpenter counts the nodes that are initialized, until their
-// instance ends.
-func (p *Pool) Count(ending bool, has func(condition string) bool) (going bool) {
+// Count adds a NodeClaim of the pool, and reports whether its node is going already, so that no brake holds it, or stays and is one
+// of those of which the budgets are shares. ending means that it is being deleted, and has reports whether a condition of it is true.
+// Karpenter counts the nodes that are initialized, until their instance ends.
+func (p *Pool) Count(ending bool, has func(condition string) bool) (going, stays bool) {
 	going = ending || has("DisruptionReason")
 	if !has("Initialized") || has("InstanceTerminating") {
-		return going
+		return going, false
 	}
 	if p.nodes++; going {
 		p.going++
 	}
-	return going
+	return going, !going
 }
+
+// NotReady notes that the node of a NodeClaim that stays is not Ready: Karpenter subtracts it from the budgets like one that goes.
+func (p *Pool) NotReady() { p.notReady++ }
 
 // Keeps returns what lets no node of the pool go now for a reason, such as Drifted: the freeze first, then windows and budgets.
 func (p *Pool) Keeps(reason string, now time.Time) (keeps []string) {
@@ -104,9 +107,21 @@ func (p *Pool) Keeps(reason string, now time.Time) (keeps []string) {
 			keeps = append(keeps, fmt.Sprintf("the disruption window is closed until %s (budget %s)", b.block().Ends(now).Format(time.RFC3339), b))
 		case none:
 			keeps = append(keeps, fmt.Sprintf("budget %s lets no node go", b))
-		case p.going > 0 && b.allows(p.nodes) <= p.going:
-			keeps = append(keeps, fmt.Sprintf("budget %s is used up: of %d nodes %d are going already", b, p.nodes, p.going))
+		case p.going+p.notReady > 0 && b.allows(p.nodes) <= p.going+p.notReady:
+			keeps = append(keeps, fmt.Sprintf("budget %s is used up: of %d nodes %s", b, p.nodes, p.spent()))
 		}
 	}
 	return keeps
+}
+
+// spent says which nodes use up a budget.
+func (p *Pool) spent() string {
+	var parts []string
+	if p.going > 0 {
+		parts = append(parts, fmt.Sprintf("%d are going already", p.going))
+	}
+	if p.notReady > 0 {
+		parts = append(parts, fmt.Sprintf("%d are not Ready", p.notReady))
+	}
+	return strings.Join(parts, " and ")
 }

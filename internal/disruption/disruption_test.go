@@ -11,21 +11,41 @@ func TestCount(t *testing.T) {
 	t.Parallel()
 	pool := Pool{Budgets: []Budget{{Nodes: "34%"}}}
 	for _, one := range []struct {
-		ending, going bool
-		conditions    []string
+		ending, going, stays bool
+		conditions           []string
 	}{
-		{false, false, []string{"Initialized"}},
-		{false, false, []string{"Initialized"}},
-		{true, true, []string{"Initialized"}},
-		{false, true, []string{"Initialized", "DisruptionReason"}},
-		{true, true, []string{"Initialized", "InstanceTerminating"}},
-		{false, false, []string{"Registered"}},
+		{false, false, true, []string{"Initialized"}},
+		{false, false, true, []string{"Initialized"}},
+		{true, true, false, []string{"Initialized"}},
+		{false, true, false, []string{"Initialized", "DisruptionReason"}},
+		{true, true, false, []string{"Initialized", "InstanceTerminating"}},
+		{false, false, false, []string{"Registered"}},
 	} {
-		if going := pool.Count(one.ending, func(c string) bool { return slices.Contains(one.conditions, c) }); going != one.going {
-			t.Errorf("%+v: going %v", one, going)
+		going, stays := pool.Count(one.ending, func(c string) bool { return slices.Contains(one.conditions, c) })
+		if going != one.going || stays != one.stays {
+			t.Errorf("%+v: going %v, stays %v", one, going, stays)
 		}
 	}
 	want := []string{"budget nodes: 34% is used up: of 4 nodes 2 are going already"}
+	if got := pool.Keeps("Drifted", time.Now()); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+// A node that is not Ready takes part of a budget, as one that goes does.
+func TestNotReady(t *testing.T) {
+	t.Parallel()
+	initialized := func(c string) bool { return c == "Initialized" }
+	pool := Pool{Budgets: []Budget{{Nodes: "2"}}}
+	for range 4 {
+		pool.Count(false, initialized)
+	}
+	pool.Count(true, initialized)
+	if got := pool.Keeps("Drifted", time.Now()); got != nil {
+		t.Errorf("while all are Ready: %q", got)
+	}
+	pool.NotReady()
+	want := []string{"budget nodes: 2 is used up: of 5 nodes 1 are going already and 1 are not Ready"}
 	if got := pool.Keeps("Drifted", time.Now()); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

@@ -30,15 +30,17 @@ func (c *Client) SystemNodes(ctx context.Context) ([]SystemNode, error) {
 		if err != nil {
 			return nil, err
 		}
-		system := SystemNode{Name: node.Name, Zone: node.Labels[corev1.LabelTopologyZone]}
-		for _, condition := range node.Status.Conditions {
-			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
-				system.Ready = !node.Spec.Unschedulable
-			}
-		}
+		system := SystemNode{Name: node.Name, Zone: node.Labels[corev1.LabelTopologyZone], Ready: NodeReady(node) && !node.Spec.Unschedulable}
 		nodes = append(nodes, system)
 	}
 	return nodes, nil
+}
+
+// NodeReady reports whether a node is Ready.
+func NodeReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // AnyReady reports whether at least one of the nodes is Ready.

@@ -66,7 +66,7 @@ var rights = map[string][]Right{
 		right("karpenter.sh", "nodeclaims", "list"),
 		right("karpenter.k8s.aws", "ec2nodeclasses", "list"),
 		right("", "events", "list"), // what Karpenter says of a node that stays
-		right("", "nodes", "list"),  // those of node groups that are emptied, and what holds them
+		right("", "nodes", "list"),  // those of emptied node groups, and those that use up budgets
 		right("", "pods", "list"),
 		right("policy", "poddisruptionbudgets", "list"),
 	},

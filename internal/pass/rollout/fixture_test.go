@@ -158,6 +158,23 @@ func (s *scene) runs(o object, more ...any) {
 		condition("Launched", "True", "Launched", start), condition("Registered", "True", "Registered", start)}, more...)})
 }
 
+// joins adds a node to a pool with its Node, which is Ready or not.
+func (s *scene) joins(o object, ready bool, conditions ...any) {
+	s.Helper()
+	name := o["metadata"].(object)["name"].(string)
+	node := object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": "node-" + name, "labels": o["metadata"].(object)["labels"]}}
+	s.Create(node)
+	s.T.Cleanup(func() { s.Remove(node) })
+	status := "Unknown" // as the node controller sets it when kubelet is not heard of
+	if ready {
+		status = "True"
+	}
+	s.Status(node, object{"conditions": []any{condition("Ready", status, "Kubelet", start)}})
+	s.Create(o)
+	s.Status(o, object{"nodeName": "node-" + name, "conditions": append([]any{
+		condition("Launched", "True", "Launched", start), condition("Registered", "True", "Registered", start)}, conditions...)})
+}
+
 // launched adds a NodeClaim to a pool that has not become a node.
 func (s *scene) launched(o object, at time.Time) {
 	s.Helper()

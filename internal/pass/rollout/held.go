@@ -12,6 +12,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/disruption"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 const (
@@ -35,6 +36,9 @@ func (v *view) hear(ctx context.Context, client *k8s.Client) error {
 			return nil
 		}
 		fields += ",involvedObject.kind=" + k8s.NodeClaim.Name
+	}
+	if err := v.notReady(ctx, client); err != nil {
+		return err
 	}
 	last := map[*pool]*corev1.Event{}
 	err := client.Where(ctx, k8s.Event, fields, func(object *unstructured.Unstructured) error {
@@ -72,6 +76,26 @@ func (v *view) held(p *pool, said *corev1.Event) string {
 		keeps = append(keeps, "launches of the pool fail: "+refused.words)
 	}
 	return strings.Join(keeps, "; ")
+}
+
+// notReady counts the nodes that are not Ready, where no other brake holds the oldest node of a pool.
+func (v *view) notReady(ctx context.Context, client *k8s.Client) error {
+	var pools []string
+	for name, p := range v.pools {
+		if p.oldest.claim != "" && !p.oldest.going && len(p.brakes.Keeps("Drifted", v.now)) == 0 {
+			pools = append(pools, name)
+		}
+	}
+	if len(pools) == 0 {
+		return nil
+	}
+	return client.Each(ctx, k8s.Node, "", ownership.LabelPool+" in ("+strings.Join(pools, ",")+")", func(node *unstructured.Unstructured) error {
+		p := v.pools[node.GetLabels()[ownership.LabelPool]]
+		if status, _, _ := k8s.Condition(node, "Ready"); status != "True" && p.stay[node.GetName()] {
+			p.brakes.NotReady()
+		}
+		return nil
+	})
 }
 
 // freezes gives the pools the budgets of their NodePools, which are all of the rack.
@@ -124,6 +148,10 @@ func (o *oldest) candidate(claim *unstructured.Unstructured, going bool) {
 	if old := *o; old.claim != "" && (old.created.Before(created) || old.created.Equal(created) && old.claim < name) {
 		return
 	}
-	node, _, _ := unstructured.NestedString(claim.Object, "status", "nodeName")
-	*o = oldest{name, node, created, going}
+	*o = oldest{name, nodeOf(claim), created, going}
+}
+
+func nodeOf(claim *unstructured.Unstructured) string {
+	name, _, _ := unstructured.NestedString(claim.Object, "status", "nodeName")
+	return name
 }

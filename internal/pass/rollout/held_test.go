@@ -55,6 +55,7 @@ func TestWhichBrakeHoldsANode(t *testing.T) {
 	for what, c := range map[string]struct {
 		workload, build []any  // budgets
 		going           string // the NodeClaim that Karpenter has begun to replace
+		notReady        string // the NodeClaim whose node is not Ready
 		says            string // what Karpenter says of the outdated node
 		want            string
 	}{
@@ -67,6 +68,9 @@ func TestWhichBrakeHoldsANode(t *testing.T) {
 		"one of 0%":                      {workload: []any{nodes("0%")}, want: "budget nodes: 0% lets no node go"},
 		"one that is used up":            {workload: []any{nodes("10%")}, going: "b", want: usedUp},
 		"one that has room":              {workload: []any{nodes("2")}, going: "b"},
+		"a node that is not Ready":       {workload: []any{nodes("1")}, notReady: "b", want: "budget nodes: 1 is used up: of 2 nodes 1 are not Ready"},
+		"one that goes, and not Ready":   {workload: []any{nodes("2")}, going: "b", notReady: "b"},
+		"none, though it is not Ready":   {workload: []any{nodes("2")}, notReady: "b"},
 		"one for other reasons":          {workload: []any{object{"nodes": "0", "reasons": []any{"Empty"}}}},
 		"a window that is closed":        {workload: []any{nodes("10%"), window("3")}, want: closed},
 		"a window that is open":          {workload: []any{nodes("10%"), window("9")}},
@@ -87,7 +91,7 @@ func TestWhichBrakeHoldsANode(t *testing.T) {
 				if name == c.going {
 					conditions = append(conditions, condition("DisruptionReason", "True", "Drifted", start))
 				}
-				s.runs(claim(name, "workload", hash, "1"), conditions...)
+				s.joins(claim(name, "workload", hash, "1"), name != c.notReady, conditions...)
 			}
 			s.says(named("NodePool", "workload"), "DisruptionBlocked", "No allowed disruptions for disruption reason Empty", 4*time.Minute)
 			if c.says != "" {

@@ -88,8 +88,9 @@ type pool struct {
 	removed bool
 	// oldest is the oldest outdated or retiring node, aged the oldest rotating one.
 	oldest, aged oldest
-	// brakes are what of the NodePool lets no node go.
+	// brakes are what of the NodePool lets no node go, and stay the nodes that Karpenter has not begun with.
 	brakes disruption.Pool
+	stay   map[string]bool
 	// since is the earliest time at which something began that is to be reported.
 	since time.Time
 	// stuck describes a node that does not register.
@@ -136,11 +137,16 @@ func (v *view) count(claim *unstructured.Unstructured) {
 		p = &pool{Pool: store.Pool{Pool: name, Ready: true}, removed: true}
 		v.pools[name] = p
 	}
-	p.Nodes++
-	going := p.brakes.Count(claim.GetDeletionTimestamp() != nil, func(kind string) bool {
+	if p.Nodes++; p.stay == nil {
+		p.stay = map[string]bool{}
+	}
+	going, stays := p.brakes.Count(claim.GetDeletionTimestamp() != nil, func(kind string) bool {
 		status, _, _ := k8s.Condition(claim, kind)
 		return status == "True"
 	})
+	if stays {
+		p.stay[nodeOf(claim)] = true
+	}
 	if p.latest.older(claim) {
 		p.older++
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -61,7 +62,7 @@ func (r *run) group(live *types.Nodegroup, seen *survey) *group {
 		if node.Labels[ownership.LabelNodeGroup] != g.name || node.DeletionTimestamp != nil {
 			continue
 		}
-		if ready(node) {
+		if k8s.NodeReady(node) {
 			g.coming--
 			if !node.Spec.Unschedulable {
 				g.ready++

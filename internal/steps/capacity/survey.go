@@ -48,7 +48,7 @@ func look(ctx context.Context, client *k8s.Client, leaving map[string]bool) (*su
 			return err
 		}
 		s.nodes = append(s.nodes, node)
-		if _, karpenters := node.Labels[ownership.LabelPool]; !karpenters && ready(node) && !node.Spec.Unschedulable &&
+		if _, karpenters := node.Labels[ownership.LabelPool]; !karpenters && k8s.NodeReady(node) && !node.Spec.Unschedulable &&
 			node.DeletionTimestamp == nil {
 			byName[node.Name] = &place{[]*corev1.Node{node}, node.Status.Allocatable.DeepCopy(), 1}
 			s.targets = append(s.targets, byName[node.Name])
@@ -117,12 +117,6 @@ func (s *survey) places() []place {
 		all = append(all, *p)
 	}
 	return all
-}
-
-func ready(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 func ownedBy(pod *corev1.Pod, kind string) bool {
