@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
@@ -104,19 +105,37 @@ func TestTogetherStaysWithinAStory(t *testing.T) {
 	all := recorded().enumerate(rand.New(rand.NewPCG(1, 0)))
 	n := 0
 	for _, tr := range together(all, 3) {
-		n += len(tr.faults)
-		hit := map[string]int{}
-		for _, f := range tr.faults {
-			if hit[f.Function]++; hit[f.Function] > 2 {
-				t.Errorf("%+v", tr)
-			}
-		}
-		if len(tr.faults) > 3 {
+		if n += len(tr.faults); len(tr.faults) > 3 {
 			t.Errorf("%+v", tr)
 		}
 	}
 	if n != len(all) || len(together(all, 1)) != len(all) || len(together(all, 100)) != 4 {
 		t.Errorf("%d faults of %d, %d", n, len(all), len(together(all, 100)))
+	}
+}
+
+// A trial gets no more faults than a pass outlasts.
+func TestTogetherStaysWithinTheRetries(t *testing.T) {
+	at := func(call fault.Call, kind fault.Kind) fault.Fault { return fault.Fault{Call: call, Kind: kind} }
+	times := func(n int, f fault.Fault) []fault.Fault { return slices.Repeat([]fault.Fault{f}, n) }
+	for what, c := range map[string]struct {
+		has     []fault.Fault
+		another fault.Fault
+		takes   bool
+	}{
+		"a second death":             {times(1, at(get, fault.Kill)), at(get, fault.Timeout), true},
+		"a third death":              {times(2, at(get, fault.Kill)), at(get, fault.Error), false},
+		"one of another function":    {times(2, at(get, fault.Kill)), at(set, fault.Kill), true},
+		"a lost answer after deaths": {times(2, at(get, fault.Kill)), at(get, fault.Lost), true},
+		"a fifth lost answer":        {times(4, at(get, fault.Lost)), at(get, fault.Lost), true},
+		"a sixth":                    {times(5, at(get, fault.Lost)), at(get, fault.Reset), false},
+		"a second stop":              {times(1, at(get, Stop)), at(set, Stop), true},
+		"a third stop":               {times(2, at(get, Stop)), at(set, Stop), false},
+		"a lost answer after stops":  {times(2, at(get, Stop)), at(get, fault.Lost), true},
+	} {
+		if got := (trial{change.name, c.has}).takes(c.another); got != c.takes {
+			t.Errorf("%s: %v", what, got)
+		}
 	}
 }
 

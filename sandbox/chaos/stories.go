@@ -169,12 +169,17 @@ func (r *recording) from(story string, call fault.Call) int {
 	return 0
 }
 
-// retries is how often the state machine repeats a call whose process died, the least of its limits.
-const retries = 2
+const (
+	// deaths is how often the state machine repeats a call whose process died, the least of its limits.
+	deaths = 2
+	// failures is less than how often it repeats one that ended for another reason.
+	failures = 5
+	// stops is less than how many executions follow each other that ended early.
+	stops = 2
+)
 
-// together joins up to n faults of one story into one trial. No function gets more of them than its call has retries, and
-// no trial has two stops. Otherwise a pass could fail because of the number of faults, which says nothing about a single
-// one.
+// together joins up to n faults of one story into one trial, with at most as many at each function, and as many stops, as a pass
+// outlasts. Otherwise it could fail because of the number of faults, which says nothing about a single one.
 func together(all []trial, n int) []trial {
 	var joined []trial
 	for _, t := range all {
@@ -192,17 +197,24 @@ func together(all []trial, n int) []trial {
 
 // takes reports whether a trial can have another fault.
 func (t trial) takes(another fault.Fault) bool {
-	same := 0
-	for _, f := range t.faults {
-		if f.Kind == Stop && another.Kind == Stop {
-			return false
-		}
-		if f.Function == another.Function {
-			same++
+	died, failed, stopped := 0, 0, 0
+	for _, f := range append(t.faults[:len(t.faults):len(t.faults)], another) {
+		switch {
+		case f.Kind == Stop:
+			stopped++
+		case f.Function != another.Function:
+		case ends[f.Kind]:
+			died++
+		default:
+			failed++
 		}
 	}
-	return same < retries
+	return died <= deaths && failed <= failures && stopped <= stops
 }
+
+// ends are the kinds of fault that may end a function's call whatever the SDK tries: its process dies or runs out of time, or the fault
+// outlasts the SDK's tries.
+var ends = map[fault.Kind]bool{fault.Kill: true, fault.Error: true, fault.Timeout: true}
 
 // pairs returns n random pairs of faults, each pair of one story.
 func pairs(all []trial, n int, random *rand.Rand) []trial {
