@@ -92,7 +92,7 @@ fuzz: prerequisites
 life: parts
 	cd sandbox && go test -count=1 -timeout 60m -parallel $(SANDBOXES) ./e2e/life
 
-## deployment: the end-to-end scripts for make acceptance, an upgrade from an earlier commit (UPGRADE_FROM), and removal
+## deployment: the end-to-end scripts for an upgrade of the stack from an earlier commit (UPGRADE_FROM), and its removal
 .PHONY: deployment
 deployment: parts
 	cd sandbox && go test -count=1 -timeout 40m ./e2e/deployment

@@ -20,6 +20,12 @@ func TestQuickstart(t *testing.T) {
 	pool.Take(t, stage.Long, stage.Untouched).Run(story.Document("../../docs/quickstart.md"))
 }
 
+// Tests the acceptance script that is meant for a real account. It needs a rack that does not exist yet and a
+// cluster without Karpenter.
+func TestAcceptance(t *testing.T) {
+	pool.Take(t, stage.Long, stage.Untouched, stage.Spoils).Run(func(s *story.Script) { story.Acceptance(s, "../../tools/acceptance.sh") })
+}
+
 // Twenty concurrent writes cost at most three iterations, no two of them overlap, and all values are in force at the end.
 func TestBurst(t *testing.T) {
 	sandbox := pool.Take(t)

@@ -1,4 +1,4 @@
-// Package deployment runs the end-to-end scripts for the stack itself: acceptance on an account, upgrade and removal.
+// Package deployment runs the end-to-end scripts for the stack itself: its upgrade and removal.
 // Run all of them with `make deployment`, or one by name, as in `make e2e NAME=Upgrade`.
 package deployment
 
@@ -15,12 +15,6 @@ import (
 var pool = stage.New("../../..", "e2e-deployment")
 
 func TestMain(m *testing.M) { pool.Main(m) }
-
-// Tests the acceptance script that is meant for a real account. It needs a rack that does not exist yet and a
-// cluster without Karpenter.
-func TestAcceptance(t *testing.T) {
-	pool.Take(t, stage.Untouched, stage.Spoils).Run(func(s *story.Script) { story.Acceptance(s, "../../../tools/acceptance.sh") })
-}
 
 // Upgrades the stack of an earlier commit while passes run.
 func TestUpgrade(t *testing.T) {
