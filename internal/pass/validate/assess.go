@@ -2,6 +2,8 @@ package validate
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -124,8 +126,11 @@ func due(p *plan.Plan, in input) ([]plan.Step, map[string]string) {
 	if slices.ContainsFunc(in.forced(), func(word string) bool { return strings.HasPrefix(word, events.ForceRetire) }) {
 		why["nodepools"] = "a request deletes a retiring pool"
 	}
-	for _, s := range p.Due(in.records.Applied) {
-		why[s.Name] = "it has not been done for this plan"
+	if changed := p.Due(in.records.Applied); len(changed) > 0 {
+		lines := differing(in.inForce, p)
+		for _, s := range changed {
+			why[s.Name] = cmp.Or(lines[s.Name], "it has not been done for this plan")
+		}
 	}
 	applied := maps.Clone(in.records.Applied)
 	maps.DeleteFunc(applied, func(step, _ string) bool { return why[step] != "" })
@@ -140,6 +145,22 @@ func due(p *plan.Plan, in input) ([]plan.Step, map[string]string) {
 	})
 	return steps, why
 }
+
+// differing says, by step, where a plan differs from the one in force, which may be nil.
+func differing(inForce, p *plan.Plan) map[string]string {
+	lines := map[string]string{}
+	if inForce == nil {
+		return lines
+	}
+	for _, d := range plan.Differences(inForce, p) {
+		lines[d.Step] = fmt.Sprintf("its part of the plan differs from that of the last pass in %d places: %s",
+			len(d.Lines), outcome.ShortenTo(mostOfDifference, d.Lines[0]))
+	}
+	return lines
+}
+
+// mostOfDifference is the length in bytes to which the first difference is cut.
+const mostOfDifference = 200
 
 // withChanges returns the steps with the one that writes changes, if there are any to write. Only a freeze comes before it, which
 // must not wait for Parameter Store. Where a write has failed, it comes last, so that it holds up nothing.

@@ -65,6 +65,23 @@ func TestOtherPassesLookAtTheQueueOnly(t *testing.T) {
 	}
 }
 
+// What a parameter has changed is said by its place in the step's part of the plan, and what no pass has done yet as that.
+func TestWhyAStepIsDue(t *testing.T) {
+	s := audited(t)
+	s.write("karpenter_cpu_limit=200")
+	due, err := s.validate.Audit(s.Context(), "demo", int64(s.requests)+1)
+	s.must(err)
+	if why := due["nodepools"]; !strings.Contains(why, "in 1 places: objects[NodePool/workload].spec.limits.cpu: ") || !strings.Contains(why, "200") {
+		t.Errorf("%q", why)
+	}
+	s.validated(false) // and the pass is stopped before its first step
+	due, err = s.validate.Audit(s.Context(), "demo", int64(s.requests)+1)
+	s.must(err)
+	if why := due["nodepools"]; why != "it has not been done for this plan" {
+		t.Errorf("stopped: %q", why)
+	}
+}
+
 // The full pass repairs everything that a look finds, so the next look finds nothing.
 func TestWhatALookFinds(t *testing.T) {
 	for what, c := range map[string]struct {
