@@ -112,7 +112,7 @@ func (w *world) choose(all []*mutant, n int, packages []*pkg, sources map[string
 		for message := range strings.Lines(string(out)) {
 			if file, line, ok := lineOf(message); ok {
 				taken = slices.DeleteFunc(taken, func(m *mutant) bool {
-					return strings.HasSuffix(w.replace[m.file], strings.TrimPrefix(file, ".")) && m.line <= line && line <= m.last
+					return filepath.Base(w.replace[m.file]) == filepath.Base(file) && m.line <= line && line <= m.last
 				})
 			}
 		}
