@@ -4,9 +4,9 @@ package main
 
 import (
 	"github.com/sawhorse-io/sawhorse/internal/handler"
-	"github.com/sawhorse-io/sawhorse/internal/wire/audit"
+	"github.com/sawhorse-io/sawhorse/internal/wire/passes"
 )
 
 func main() {
-	handler.Start("audit", audit.New)
+	handler.Start("audit", passes.Audit)
 }

@@ -3,10 +3,9 @@ package main
 
 import (
 	"github.com/sawhorse-io/sawhorse/internal/handler"
-	"github.com/sawhorse-io/sawhorse/internal/wire/autoscaler"
 	"github.com/sawhorse-io/sawhorse/internal/wire/cluster"
 )
 
 func main() {
-	handler.StartStep("autoscaler", cluster.Connected(autoscaler.New))
+	handler.StartStep("autoscaler", cluster.Connected(cluster.Autoscaler))
 }

@@ -4,9 +4,8 @@ package main
 import (
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/wire/cluster"
-	"github.com/sawhorse-io/sawhorse/internal/wire/controller"
 )
 
 func main() {
-	handler.StartStep("controller", cluster.Connected(controller.New))
+	handler.StartStep("controller", cluster.Connected(cluster.Controller))
 }

@@ -4,9 +4,9 @@ package main
 
 import (
 	"github.com/sawhorse-io/sawhorse/internal/handler"
-	"github.com/sawhorse-io/sawhorse/internal/wire/infrastructure"
+	"github.com/sawhorse-io/sawhorse/internal/wire"
 )
 
 func main() {
-	handler.StartStep("infrastructure", infrastructure.New)
+	handler.StartStep("infrastructure", wire.Infrastructure)
 }

@@ -3,9 +3,9 @@ package main
 
 import (
 	"github.com/sawhorse-io/sawhorse/internal/handler"
-	"github.com/sawhorse-io/sawhorse/internal/wire/network"
+	"github.com/sawhorse-io/sawhorse/internal/wire"
 )
 
 func main() {
-	handler.StartStep("network", network.New)
+	handler.StartStep("network", wire.Network)
 }

@@ -4,9 +4,8 @@ package main
 import (
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/wire/cluster"
-	"github.com/sawhorse-io/sawhorse/internal/wire/nodepools"
 )
 
 func main() {
-	handler.StartStep("nodepools", cluster.Connected(nodepools.New))
+	handler.StartStep("nodepools", cluster.Connected(cluster.NodePools))
 }

@@ -3,9 +3,9 @@ package main
 
 import (
 	"github.com/sawhorse-io/sawhorse/internal/handler"
-	"github.com/sawhorse-io/sawhorse/internal/wire/queue"
+	"github.com/sawhorse-io/sawhorse/internal/wire"
 )
 
 func main() {
-	handler.StartStep("queue", queue.New)
+	handler.StartStep("queue", wire.Queue)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -14,19 +13,20 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/pass/report"
 	"github.com/sawhorse-io/sawhorse/internal/pass/resync"
 	"github.com/sawhorse-io/sawhorse/internal/store"
+	"github.com/sawhorse-io/sawhorse/internal/wire"
 )
 
 func main() {
 	handler.Start("resync", func(env handler.Env) (func(context.Context, resync.Event) (resync.Answer, error), error) {
-		writer, err := env.Metrics()
+		bus, err := wire.Bus(env)
 		if err != nil {
 			return nil, err
 		}
-		parameters, bus := ssm.NewFromConfig(env.AWS), report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus, Metrics: writer}
+		parameters := ssm.NewFromConfig(env.AWS)
 		outputs := store.Published{SSM: parameters, Paths: env.Paths}
-		reports := &report.Report{Store: env.Store, Now: env.Now, Send: bus.Send, Metrics: writer, Outputs: outputs}
+		reports := &report.Report{Store: env.Store, Now: env.Now, Send: bus.Send, Metrics: bus.Metrics, Outputs: outputs}
 		r := &resync.Resync{Machine: sfn.NewFromConfig(env.AWS), Functions: lambda.NewFromConfig(env.AWS), Store: env.Store,
-			Parameters: parameters, Paths: env.Paths, Now: env.Now, Report: reports.Run, Metrics: writer}
+			Parameters: parameters, Paths: env.Paths, Now: env.Now, Report: reports.Run, Metrics: bus.Metrics}
 		minutes, err := env.Number("SAWHORSE_RESYNC_MINUTES")
 		if err != nil {
 			return nil, err
