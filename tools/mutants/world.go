@@ -218,7 +218,7 @@ func (w *world) build(p *pkg) {
 		return
 	}
 	p.binary = filepath.Join(w.dir, strings.ReplaceAll(p.ImportPath, "/", "_")+".test")
-	if _, err := output("go", "test", "-c", "-overlay", w.overlay, "-o", p.binary, p.ImportPath); err != nil {
+	if _, err := output("go", "test", "-vet=off", "-c", "-overlay", w.overlay, "-o", p.binary, p.ImportPath); err != nil {
 		p.refused = fmt.Errorf("its tests do not build: %s", strings.Join(strings.Fields(err.Error()), " "))
 		return
 	}
