@@ -139,6 +139,20 @@ func TestTheSameNoticeTwiceStartsOnePass(t *testing.T) {
 	}
 }
 
+// Whoever stops an execution may give any cause. What is no failure of the state machine's says nothing of the place.
+func TestACauseOfSomebodyElse(t *testing.T) {
+	s := begin(t, time.Hour, 1)
+	s.lease(execution+"me", "3", "2")
+	notice := ended(`{"detail-type":"Rack Reconcile Requested","detail":{"rack":"demo"}}`, execution+"me")
+	notice.Detail.Cause = `{"ticket":"OPS-1"}`
+	if _, err := s.resync.Run(t.Context(), notice); err != nil {
+		t.Fatal(err)
+	}
+	if made := fmt.Sprint(s.cloud.Made()); !strings.Contains(made, "GetExecutionHistory") {
+		t.Errorf("the history was not read: %s", made)
+	}
+}
+
 // The cause of an execution that ended in the state Failed says where, at which step and why it failed. Then resync does not
 // read the history, which has a small quota.
 func TestAnExecutionThatFailedTellsWhereByItsCause(t *testing.T) {

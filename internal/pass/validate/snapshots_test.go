@@ -54,6 +54,14 @@ func TestSettings(t *testing.T) {
 	if got := s.settings().Changes[0].Names; got["node_disk"] != 2 {
 		t.Errorf("wrote %v", got)
 	}
+	settings := s.settings()
+	settings.Changes[0].Version = 90 // one that the record of changes does not have any more
+	s.must(s.store.SaveSettings(s.Context(), settings))
+	s.write("node_disk=31")
+	s.pass(false)
+	if got := s.settings().Changes; len(got) != 3 || got[0].Version != 90 {
+		t.Errorf("%+v", got)
+	}
 }
 
 // Values that change nothing else are reported too, because whoever goes back means the values. What stays the same is not saved again.

@@ -64,4 +64,7 @@ func TestInShell(t *testing.T) {
 	if (line{Command: []string{"./ca", "--nodes=1:2:x", "--nodes", "1:2:x"}}).inShell() {
 		t.Error("plain arguments were taken for a shell line")
 	}
+	if (line{Command: []string{"sh", "-c", "./ca --v=4 --expander=priority"}, Args: []string{"--nodes=1:2:x"}}).inShell() {
+		t.Error("a shell line without target flags was taken for one with some")
+	}
 }
