@@ -79,6 +79,10 @@ func (c Compiled) Exceeded(running map[string]plan.PoolFacts) []params.Problem {
 }
 
 func (a *findings) budgets(d *draft) {
+	if all, is := inner(d.spec(), "disruption")["budgets"].([]any); is && len(all) == 0 {
+		a.warn(d.blame("disruption", "budgets"), "no disruption budget lets Karpenter disrupt every node of NodePool %s at the same time; leave "+
+			"budgets out for 10%%, or write one", d.name)
+	}
 	for i, budget := range objects(inner(d.spec(), "disruption")["budgets"]) {
 		nodes, _ := budget["nodes"].(string)
 		from := d.blame("disruption", "budgets", strconv.Itoa(i))
