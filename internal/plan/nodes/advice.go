@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,9 +94,18 @@ func (a *findings) budgets(d *draft) {
 	}
 }
 
-// limits adds warnings about limits that are missing because a config replaces all limits.
+// limitable are the resources without a domain that a NodePool can be limited by, beside huge pages.
+var limitable = []string{"cpu", "ephemeral-storage", "memory", "nodes", "pods"}
+
+// limits adds warnings about limits that limit nothing, and about those that are missing because a config replaces all limits.
 func (a *findings) limits(d *draft) {
 	limits := inner(d.spec(), "limits")
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		if !strings.Contains(name, "/") && !strings.HasPrefix(name, "hugepages-") && !slices.Contains(limitable, name) {
+			a.warn(d.blame("limits", name), "nodes have no resource %s, so it limits nothing; %s", params.Quoted(name),
+				params.DidYouMean(name, limitable, "allowed are "+strings.Join(limitable, ", ")+" and names with a domain, like nvidia.com/gpu"))
+		}
+	}
 	for _, resource := range []string{"cpu", "memory"} {
 		if limits[resource] == nil && !static(d.object) {
 			from := d.blame("limits")
