@@ -81,13 +81,14 @@ func TestRules(t *testing.T) {
 			problems: []string{"additional_karpenter_nodepools_config: [1].volume_type is", "karpenter_node_volume_type: allowed is"}},
 		{what: "what a pool inherits and its disk does not allow",
 			in: Input{Rack: "demo", Params: texts{"karpenter_node_volume_iops": "6000", ParamAdditional: `[{"name":"a","disk":10}]`}},
-			problems: []string{"additional_karpenter_nodepools_config: [0].volume_iops is 6000, as karpenter_node_volume_iops says, but EBS provisions " +
-				"at most 500 IOPS for each GiB of a gp3 volume, and the pool's disk has 10 GiB: allowed are 5000; write 5000 or less, or [0].disk of 12"}},
+			problems: []string{"additional_karpenter_nodepools_config: [0].volume_iops is 6000, as karpenter_node_volume_iops says, but EBS " +
+				"provisions at most 500 IOPS for each GiB of a gp3 volume, and the pool's disk has 10 GiB: allowed are 5000; write 5000 or less, " +
+				"or [0].disk of 12"}},
 		{what: "the throughput that a pool inherits and its IOPS do not allow",
 			in: Input{Rack: "demo", Params: texts{"karpenter_node_volume_iops": "6000", "karpenter_node_volume_throughput": "1000",
 				ParamAdditional: `[{"name":"a","volume_iops":3000}]`}},
-			problems: []string{"additional_karpenter_nodepools_config: [0].volume_throughput is 1000 MiB/s, as karpenter_node_volume_throughput says, " +
-				"but EBS provisions at most 0.25 MiB/s for each of the volume's IOPS, which are 3000: allowed are 750; write 750 or less, or " +
+			problems: []string{"additional_karpenter_nodepools_config: [0].volume_throughput is 1000 MiB/s, as karpenter_node_volume_throughput " +
+				"says, but EBS provisions at most 0.25 MiB/s for each of the volume's IOPS, which are 3000: allowed are 750; write 750 or less, or " +
 				"[0].volume_iops of 4000"}},
 		{what: "a bad pool while off",
 			in: Input{Rack: "demo", Params: texts{authMode: on, enabled: off, "karpenter_cpu_limit": "0"},
