@@ -62,6 +62,7 @@ func TestBatch(t *testing.T) {
 		{"all good", good + "\n" + good + "\n", 0, []string{yes, yes}},
 		{"no line break at the end", good + "\n" + good, 0, []string{yes, yes}},
 		{"line breaks of Windows", good + "\r\n" + bad + "\r\n", 1, []string{yes, no}},
+		{"a mark before", "\ufeff" + good + "\r\n" + bad, 1, []string{yes, no}},
 		{"one is refused", good + "\n" + bad + "\n" + good + "\n", 1, []string{yes, no, yes}},
 		{"no line", "", 0, nil},
 		{"empty lines are no lines", "\n\n" + good + "\n \n", 0, []string{yes}},

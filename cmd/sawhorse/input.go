@@ -33,9 +33,13 @@ type input struct {
 // inputFields are the names of an input's fields, for suggestions after a typing error.
 var inputFields = []string{"rack", "params", "previous", "observed"}
 
+// byteOrderMark is what editors for Windows begin a file with.
+var byteOrderMark = []byte("\ufeff")
+
 // readInput parses one input strictly.
 func readInput(text []byte) (input, error) {
 	var in input
+	text = bytes.TrimPrefix(text, byteOrderMark)
 	fields, err := object(text)
 	if err != nil {
 		return in, fmt.Errorf("the input cannot be read as a JSON object: %w", err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ type settings map[string]string
 // readSettings reads the settings of a file: a JSON object, YAML, or lines name=value. The values of parameters that take JSON
 // may be written as JSON or YAML instead of text. Unknown names are errors.
 func readSettings(text []byte) (settings, error) {
-	text = bytes.TrimPrefix(text, []byte("\ufeff")) // editors for Windows begin a file with it
+	text = bytes.TrimPrefix(text, byteOrderMark)
 	var all settings
 	var err error
 	if equals(text) {
@@ -47,8 +48,8 @@ func equals(text []byte) bool {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
 		}
-		at := strings.IndexAny(line, "=:{[\"' ")
-		return at > 0 && line[at] == '='
+		at := strings.IndexAny(line, "=:{[\"' \t")
+		return at > 0 && strings.HasPrefix(strings.TrimSpace(line[at:]), "=")
 	}
 	return true // it has only comments
 }
@@ -84,8 +85,12 @@ func assignments(text []byte) (settings, error) {
 // mapping reads YAML, of which JSON is a part: a mapping of names and values. Scalars are taken as they are written.
 func mapping(text []byte) (settings, error) {
 	var root yaml.Node
-	if err := yaml.Unmarshal(text, &root); err != nil {
+	documents := yaml.NewDecoder(bytes.NewReader(text))
+	if err := documents.Decode(&root); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("it cannot be read as JSON, YAML or lines name=value: %w", err)
+	}
+	if err := documents.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows its first document; keep one document")
 	}
 	all := settings{}
 	if len(root.Content) == 0 {
@@ -120,6 +125,7 @@ func textOf(node *yaml.Node) (string, error) {
 		}
 		return node.Value, nil
 	}
+	undated(node)
 	var value any
 	if err := node.Decode(&value); err != nil {
 		return "", err
@@ -129,6 +135,16 @@ func textOf(node *yaml.Node) (string, error) {
 		return "", fmt.Errorf("it cannot be written as JSON: %w", err)
 	}
 	return string(text), nil
+}
+
+// undated makes texts of dates: JSON has none, and YAML would give them a time.
+func undated(node *yaml.Node) {
+	if node.ShortTag() == "!!timestamp" {
+		node.Tag = "!!str"
+	}
+	for _, inner := range node.Content {
+		undated(inner)
+	}
 }
 
 // normal returns a value as it is compared: the empty text is unset, and JSON has no white space and sorted keys.

@@ -117,27 +117,40 @@ func (r *Result) additional(objects map[string]Object) {
 			len(entries)-maxPools)
 		entries = entries[:maxPools]
 	}
-	seen := map[string]int{}
+	seen := map[string]string{}
 	for i, entry := range entries {
 		at := fmt.Sprintf("[%d]", i)
-		fields, ok := entry.(map[string]any)
-		if !ok {
-			r.problem(ParamAdditional, at, "pool %s is %s; allowed is an object; write, for example, {\"name\":\"gpu\"}", at,
-				kindOf(entry))
-			continue
-		}
+		fields, is := entry.(map[string]any)
 		pool := r.pool(at, fields)
-		if first, twice := seen[pool.Name]; twice && pool.Name != "" {
-			r.problem(ParamAdditional, Join(at, "name"), "pools [%d] and %s have the same name %s; names are unique; rename one of them",
-				first, at, pool.Name)
-			continue
+		if is {
+			r.poolName(at, pool.Name, fields["name"], seen)
+		} else {
+			r.problem(ParamAdditional, at, "pool %s is %s; allowed is an object; write, for example, {\"name\":\"gpu\"}", at, kindOf(entry))
+			pool.Name = "refused" // a valid one
 		}
-		seen[pool.Name] = i
+		// A refused entry has its place in the Config too, because problems that are found later name the places.
 		r.Config.Additional = append(r.Config.Additional, pool)
 	}
 }
 
-// pool reads one entry. A refused field gets its default value.
+// poolName refuses a name that is missing, reserved, or that of another entry.
+func (r *Result) poolName(at, name string, written any, seen map[string]string) {
+	first, twice := seen[name]
+	switch {
+	case written == nil || written == "":
+		r.problem(ParamAdditional, Join(at, "name"), "pool %s has no name; write, for example, \"name\":\"gpu\"", at)
+	case slices.Contains(reservedPools, name):
+		r.problem(ParamAdditional, Join(at, "name"), "pool %s has the name %s, which is reserved (as %s are); choose another one", at,
+			name, strings.Join(reservedPools, ", "))
+	case twice && name != "":
+		r.problem(ParamAdditional, Join(at, "name"), "pools %s and %s have the same name %s; names are unique; rename one of them",
+			first, at, name)
+	default:
+		seen[name] = at
+	}
+}
+
+// pool reads one entry, apart from what its name must be. A refused field gets its default value.
 func (r *Result) pool(at string, fields map[string]any) Pool {
 	var pool Pool
 	var known []string
@@ -172,13 +185,6 @@ func (r *Result) pool(at string, fields map[string]any) Pool {
 	}
 	r.poolTags(at, pool.Tags)
 	pool.Override = r.own(at, fields, pool.Tags)
-	switch name, given := fields["name"]; {
-	case !given || name == nil || name == "":
-		r.problem(ParamAdditional, Join(at, "name"), "pool %s has no name; write, for example, \"name\":\"gpu\"", at)
-	case slices.Contains(reservedPools, pool.Name):
-		r.problem(ParamAdditional, Join(at, "name"), "pool %s has the name %s, which is reserved (as %s are); choose another one", at,
-			pool.Name, strings.Join(reservedPools, ", "))
-	}
 	return pool
 }
 

@@ -97,6 +97,15 @@ func digits(at string, value any) []flaw {
 	return []flaw{{at, fmt.Sprintf("is %s; allowed is a whole number in quotes; write, for example, %q", Shown(value), "1")}}
 }
 
+// port leaves a negative number to the check of its kind.
+func port(at string, value any) []flaw {
+	const last = 65535
+	if number, is := value.(int64); !is || number < 0 || number >= 1 && number <= last {
+		return nil
+	}
+	return []flaw{{at, fmt.Sprintf("is %s; allowed is a port from 1 to %d; write, for example, 8080", Shown(value), last)}}
+}
+
 // affinity refuses anti-affinities to others' pods: the scheduler would keep those away from the controller's nodes, or
 // from its whole zone.
 func affinity(at string, value any) (flaws []flaw) {

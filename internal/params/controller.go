@@ -40,14 +40,14 @@ func version(value string) (string, error) {
 	return value, nil
 }
 
-// nearestVersion returns the oldest version of the catalogue that has what a version has: the next newer one, or the
+// nearestVersion returns the oldest version of the catalogue that has what a version has: itself, the next newer one, or the
 // newest. Its result for a text that is not a version is "".
 func nearestVersion(value string) string {
 	if !versionValue.matches(value) {
 		return ""
 	}
 	for _, each := range karpenter.Versions() {
-		if karpenter.Compare(each, value) > 0 {
+		if karpenter.Compare(each, value) >= 0 {
 			return each
 		}
 	}

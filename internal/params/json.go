@@ -19,7 +19,7 @@ const MaxJSON = 64 << 10
 // maxDepth limits how deep JSON may be nested. Karpenter's objects need about a dozen levels.
 const maxDepth = 40
 
-var objectURI = regexp.MustCompile(`^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/[^\x00-\x1f\x7f]+$`)
+var objectURI = regexp.MustCompile(`^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/[^\s\x00-\x1f\x7f]+$`)
 
 // localPath matches a local file path, which users give by mistake. Neither JSON nor base64 of JSON matches it.
 var localPath = regexp.MustCompile(`^(file://|/|\.\.?/|~/)\S{0,200}$|^[^\s{}\[\]":]{1,200}\.json$`)

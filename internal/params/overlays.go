@@ -50,9 +50,9 @@ func (r *Result) overlays(objects map[string]Object) {
 		if first := seen[name]; first != "" && name != "" {
 			r.problem(ParamOverlays, Join(at, "name"), "overlays %s and %s have the same name %s; names are unique; rename one of them",
 				first, at, name)
-			continue
+		} else {
+			seen[name] = at
 		}
-		seen[name] = at
 		delete(fields, "name")
 		if !changes(fields) {
 			r.problem(ParamOverlays, at, "overlay %s changes nothing; it needs at least one of %s; write, for example, "+

@@ -124,3 +124,8 @@ func (r *Result) disks() {
 func (r *Result) refused(parameter string) bool {
 	return slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Parameter == parameter })
 }
+
+// refusedAt reports whether a path in a parameter's JSON already has a problem.
+func (r *Result) refusedAt(parameter, at string) bool {
+	return slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Parameter == parameter && p.Path == at })
+}

@@ -13,56 +13,122 @@ const (
 	iopsPerMiBs = 4
 )
 
+// volume is what a pool's volume is to be. What was refused is unknown, and nothing follows from it.
+type volume struct {
+	kind                   string
+	disk, iops, throughput int
+	// iopsOf and throughputOf are the workload's parameters if the pool inherits from them.
+	iopsOf, throughputOf string
+	// named returns the parameter that a setting is in, or also the path in it.
+	named func(setting string) (parameter, at string)
+}
+
+const unknown = -1
+
 // volumes checks the IOPS and the throughput of the pools' volumes. They are never lowered: a volume that does less than what is
 // written would be found out under load.
 func (r *Result) volumes() {
-	workload := r.Config.Workload
-	disk := cmp.Or(workload.Disk, r.Config.NodeDisk)
-	if !r.refused("karpenter_node_volume_type") {
-		r.provision("karpenter_node_volume_iops", "", "karpenter_node_volume_throughput", "", workload, disk, "karpenter_node_disk",
-			"karpenter_node_volume_type")
-	}
+	workload := r.workloadVolume()
+	r.provision(workload)
 	for i, pool := range r.Config.Additional {
-		at := fmt.Sprintf("[%d]", i)
-		named := func(field string) string { return Join(at, field) }
-		if !pool.Has("volume_iops") && pool.VolumeType == gp3 && workload.VolumeType == gp3 {
-			pool.VolumeIOPS = workload.VolumeIOPS
+		if pool.Has("volume_iops") || pool.Has("volume_throughput") || pool.Has("disk") { // else it is the same as the workload's
+			r.provision(r.entryVolume(fmt.Sprintf("[%d]", i), pool, workload))
 		}
-		if !pool.Has("volume_throughput") && pool.VolumeType == gp3 && workload.VolumeType == gp3 {
-			pool.VolumeThroughput = workload.VolumeThroughput
-		}
-		if !pool.Has("volume_iops") && !pool.Has("volume_throughput") && !pool.Has("disk") {
-			continue // the same as the workload's
-		}
-		r.provision(ParamAdditional, named("volume_iops"), ParamAdditional, named("volume_throughput"), pool, cmp.Or(pool.Disk, disk),
-			named("disk"), named("volume_type"))
 	}
 }
 
-// provision checks one pool's volume. The names of disk and kind are for the sentences.
-func (r *Result) provision(iopsOf, iopsAt, throughputOf, throughputAt string, pool Pool, disk int, diskName, kindName string) {
-	iopsName, throughputName := cmp.Or(iopsAt, iopsOf), cmp.Or(throughputAt, throughputOf)
-	if pool.VolumeType != gp3 {
-		for _, given := range []struct {
-			parameter, at, name string
-			value               int
-		}{{iopsOf, iopsAt, iopsName, pool.VolumeIOPS}, {throughputOf, throughputAt, throughputName, pool.VolumeThroughput}} {
-			if given.value > 0 {
-				r.problem(given.parameter, given.at, "%s is %d, and %s is %s: allowed is 0, because it is for volumes of type gp3 only; leave it "+
-					"out, or write %s gp3", given.name, given.value, kindName, pool.VolumeType, kindName)
-			}
-		}
-		return
+func (r *Result) workloadVolume() volume {
+	pool := r.Config.Workload
+	v := volume{pool.VolumeType, cmp.Or(pool.Disk, r.Config.NodeDisk), pool.VolumeIOPS, pool.VolumeThroughput, "", "",
+		func(setting string) (parameter, at string) { return "karpenter_node_" + setting, "" }}
+	if r.refused("karpenter_node_disk") || pool.Disk == 0 && r.refused("node_disk") {
+		v.disk = unknown
 	}
-	if most := max(baseIOPS, mostPerGiB*disk); pool.VolumeIOPS > most {
-		r.problem(iopsOf, iopsAt, "%s is %d, but EBS provisions at most %d IOPS for each GiB of a gp3 volume, and the pool's disk has %d GiB: "+
-			"allowed are %d; write %d or less, or %s of %d", iopsName, pool.VolumeIOPS, mostPerGiB, disk, most, most, diskName,
-			(pool.VolumeIOPS+mostPerGiB-1)/mostPerGiB)
+	if r.refused("karpenter_node_volume_iops") {
+		v.iops = unknown
 	}
-	if iops := cmp.Or(pool.VolumeIOPS, baseIOPS); pool.VolumeThroughput*iopsPerMiBs > iops {
-		r.problem(throughputOf, throughputAt, "%s is %d MiB/s, but EBS provisions at most 0.25 MiB/s for each of the volume's IOPS, "+
-			"which are %d: allowed are %d; write %d or less, or %s of %d", throughputName, pool.VolumeThroughput, iops, iops/iopsPerMiBs,
-			iops/iopsPerMiBs,
-			iopsName, pool.VolumeThroughput*iopsPerMiBs)
+	if r.refused("karpenter_node_volume_type") {
+		v.kind = ""
 	}
+	return v
+}
+
+// entryVolume returns the volume of an entry's pool. A gp3 volume inherits from the workload's what the entry does not set.
+func (r *Result) entryVolume(at string, pool Pool, workload volume) volume {
+	v := volume{pool.VolumeType, cmp.Or(pool.Disk, workload.disk), pool.VolumeIOPS, pool.VolumeThroughput, "", "",
+		func(setting string) (parameter, path string) { return ParamAdditional, Join(at, setting) }}
+	wrong := func(field string) bool { return r.refusedAt(ParamAdditional, Join(at, field)) }
+	inherits := pool.VolumeType == gp3 && workload.kind == gp3
+	if inherits && !pool.Has("volume_iops") {
+		v.iops, v.iopsOf = workload.iops, "karpenter_node_volume_iops"
+	}
+	if inherits && !pool.Has("volume_throughput") {
+		v.throughput, v.throughputOf = workload.throughput, "karpenter_node_volume_throughput"
+	}
+	if wrong("disk") {
+		v.disk = unknown
+	}
+	if wrong("volume_iops") || !pool.Has("volume_iops") && workload.kind == "" {
+		v.iops = unknown
+	}
+	if wrong("volume_throughput") {
+		v.throughput = unknown
+	}
+	if wrong("volume_type") {
+		v.kind = ""
+	}
+	return v
+}
+
+// provision checks one volume.
+func (r *Result) provision(v volume) {
+	switch v.kind {
+	case "": // unknown
+	case gp3:
+		r.provisionIOPS(v)
+		r.provisionThroughput(v)
+	default:
+		r.unprovisioned(v, "volume_iops", v.iops)
+		r.unprovisioned(v, "volume_throughput", v.throughput)
+	}
+}
+
+// unprovisioned refuses what only a gp3 volume has.
+func (r *Result) unprovisioned(v volume, setting string, value int) {
+	if parameter, at := v.named(setting); value > 0 {
+		r.problem(parameter, at, "%s is %d, and %s is %s: allowed is 0, because it is for volumes of type gp3 only; leave it "+
+			"out, or write %[3]s gp3", v.name(setting), value, v.name("volume_type"), v.kind)
+	}
+}
+
+func (r *Result) provisionIOPS(v volume) {
+	parameter, at := v.named("volume_iops")
+	if most := max(baseIOPS, mostPerGiB*v.disk); v.iops > most && v.disk != unknown {
+		r.problem(parameter, at, "%s is %d%s, but EBS provisions at most %d IOPS for each GiB of a gp3 volume, and the pool's disk has %d GiB: "+
+			"allowed are %d; write %[6]d or less, or %[7]s of %[8]d", v.name("volume_iops"), v.iops, inherited(v.iopsOf), mostPerGiB, v.disk,
+			most, v.name("disk"), (v.iops+mostPerGiB-1)/mostPerGiB)
+	}
+}
+
+func (r *Result) provisionThroughput(v volume) {
+	parameter, at := v.named("volume_throughput")
+	if iops := cmp.Or(v.iops, baseIOPS); v.throughput*iopsPerMiBs > iops && iops != unknown {
+		r.problem(parameter, at, "%s is %d MiB/s%s, but EBS provisions at most 0.25 MiB/s for each of the volume's IOPS, "+
+			"which are %d: allowed are %d; write %[5]d or less, or %[6]s of %[7]d", v.name("volume_throughput"), v.throughput,
+			inherited(v.throughputOf), iops, iops/iopsPerMiBs, v.name("volume_iops"), v.throughput*iopsPerMiBs)
+	}
+}
+
+// name returns a setting's name for a sentence.
+func (v volume) name(setting string) string {
+	parameter, at := v.named(setting)
+	return cmp.Or(at, parameter)
+}
+
+// inherited says of a value that it is a parameter's, if it is.
+func inherited(from string) string {
+	if from == "" {
+		return ""
+	}
+	return ", as " + from + " says"
 }

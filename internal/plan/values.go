@@ -20,6 +20,7 @@ func (b *builder) values() {
 	v := valuesOf{b, b.karpenter.values()}
 	v.object(nil, b.config.ControllerValues, v.known)
 	v.exclusive()
+	v.ports()
 }
 
 // valuesOf checks values for the chart with these default values.
@@ -161,6 +162,21 @@ func (v valuesOf) exclusive() {
 			v.refuse(two.other, "does not go together with %s; leave one of them out", two.first)
 		}
 	}
+}
+
+// ports refuses one port for the controller's two servers: it would end, again and again.
+func (v valuesOf) ports() {
+	metrics, probes := []string{"controller", "metrics", "port"}, []string{"controller", "healthProbe", "port"}
+	known := merged(v.known, v.config.ControllerValues)
+	one, _ := find(known, metrics)
+	other, _ := find(known, probes)
+	if fmt.Sprint(one) != fmt.Sprint(other) {
+		return
+	}
+	if _, given := find(v.config.ControllerValues, metrics); !given {
+		metrics, probes = probes, metrics
+	}
+	v.refuse(params.Join("", metrics...), "is %v, which %s is too; write another port", one, params.Join("", probes...))
 }
 
 // merged returns the values of both; of a value that both have, the other's. Objects are merged, as Helm does.

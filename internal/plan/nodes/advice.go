@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,6 +80,10 @@ func (c Compiled) Exceeded(running map[string]plan.PoolFacts) []params.Problem {
 }
 
 func (a *findings) budgets(d *draft) {
+	if all, is := inner(d.spec(), "disruption")["budgets"].([]any); is && len(all) == 0 {
+		a.warn(d.blame("disruption", "budgets"), "no disruption budget lets Karpenter disrupt every node of NodePool %s at the same time; leave "+
+			"budgets out for 10%%, or write one", d.name)
+	}
 	for i, budget := range objects(inner(d.spec(), "disruption")["budgets"]) {
 		nodes, _ := budget["nodes"].(string)
 		from := d.blame("disruption", "budgets", strconv.Itoa(i))
@@ -89,9 +94,18 @@ func (a *findings) budgets(d *draft) {
 	}
 }
 
-// limits adds warnings about limits that are missing because a config replaces all limits.
+// limitable are the resources without a domain that a NodePool can be limited by, beside huge pages.
+var limitable = []string{"cpu", "ephemeral-storage", "memory", "nodes", "pods"}
+
+// limits adds warnings about limits that limit nothing, and about those that are missing because a config replaces all limits.
 func (a *findings) limits(d *draft) {
 	limits := inner(d.spec(), "limits")
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		if !strings.Contains(name, "/") && !strings.HasPrefix(name, "hugepages-") && !slices.Contains(limitable, name) {
+			a.warn(d.blame("limits", name), "nodes have no resource %s, so it limits nothing; %s", params.Quoted(name),
+				params.DidYouMean(name, limitable, "allowed are "+strings.Join(limitable, ", ")+" and names with a domain, like nvidia.com/gpu"))
+		}
+	}
 	for _, resource := range []string{"cpu", "memory"} {
 		if limits[resource] == nil && !static(d.object) {
 			from := d.blame("limits")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	ec2 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
+	"github.com/go-logr/logr"
 	"github.com/robfig/cron/v3"
 	"go.uber.org/multierr"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -24,6 +25,10 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
 )
+
+// silent is a context in which Karpenter's checks log nothing: what they refuse is returned. Without a logger, their first line would
+// be a stack on stderr.
+var silent = logr.NewContext(context.Background(), logr.Discard())
 
 // typed calls Karpenter's own checks for each label, taint and requirement separately, so that a refusal can be
 // attributed to one of them. It then checks for duplicate taints, durations and budgets. What does not fit Karpenter's
@@ -74,7 +79,7 @@ func (d *draft) read() error {
 	if err := utiljson.Unmarshal(text, &pool); err != nil {
 		return err
 	}
-	return pool.RuntimeValidate(context.Background())
+	return pool.RuntimeValidate(silent)
 }
 
 // unreadable takes the error of read, and returns a problem if the manifest does not fit Karpenter's Go type. The CRD
@@ -165,7 +170,7 @@ func runtimeValidate(template map[string]any) error {
 	if utiljson.Unmarshal(canonical.JSON(map[string]any{"spec": map[string]any{"template": template}}), &pool) != nil {
 		return nil
 	}
-	return pool.RuntimeValidate(context.Background())
+	return pool.RuntimeValidate(silent)
 }
 
 func (f *findings) disliked(from origin, err error) {

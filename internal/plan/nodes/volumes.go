@@ -31,20 +31,44 @@ const bootDevice = "/dev/xvda"
 // bottlerocketData is the device where Bottlerocket has images, logs and pods.
 const bottlerocketData = "/dev/xvdb"
 
-// volumes checks the IOPS and the throughput of block device mappings. The CRD accepts what EBS does not provision.
+// volumes checks the block device mappings. The CRD accepts what EBS does not provision, and what ends Karpenter's controller.
 func (d *draft) volumes() (found findings) {
-	for i, mapping := range objects(d.spec()["blockDeviceMappings"]) {
+	mappings := objects(d.spec()["blockDeviceMappings"])
+	for i, mapping := range mappings {
+		d.device(&found, mappings[:i], mapping)
 		ebs := inner(mapping, "ebs")
 		v := volume{findings: &found, draft: d, at: []string{"blockDeviceMappings", strconv.Itoa(i), "ebs"}, ebs: ebs}
 		v.kind, _ = ebs["volumeType"].(string)
 		v.size()
-		if v.kind != "" {
-			iops, given := ebs["iops"].(int64)
-			v.iops(iops, given)
-			v.throughput(cmp.Or(iops, int64(baseIOPS)))
+		if v.kind == "" {
+			v.untyped()
+			continue
 		}
+		iops, given := ebs["iops"].(int64)
+		v.iops(iops, given)
+		v.throughput(cmp.Or(iops, int64(baseIOPS)))
 	}
 	return found
+}
+
+// device checks what a mapping is about, and that none before it is about the same.
+func (d *draft) device(found *findings, before []map[string]any, mapping map[string]any) {
+	at := func(field string) origin { return d.blame("blockDeviceMappings", strconv.Itoa(len(before)), field) }
+	name := mapping["deviceName"]
+	same := slices.IndexFunc(before, func(m map[string]any) bool { return name != nil && m["deviceName"] == name })
+	switch {
+	case mapping == nil: // no object, which the schema refuses
+	case name == nil: // the CRD does not require it, but Karpenter's function ephemeralStorage reads it without a look
+		found.refuse(at("deviceName"), "is missing, and Karpenter's controller would end with an error, again and again; write, for example, %q",
+			bootDevice)
+	case same >= 0:
+		found.refuse(at("deviceName"), "is %s, as in blockDeviceMappings[%d], and EC2 launches nothing with two volumes for one device; "+
+			"write another device, or leave one out", params.Shown(name), same)
+	}
+	if _, there := mapping["ebs"]; mapping != nil && !there { // blockDeviceMappings reads this one so
+		found.refuse(at("ebs"), "is missing, and Karpenter's controller would end with an error, again and again; write, for example, "+
+			`{"volumeSize":"100Gi","volumeType":"gp3","encrypted":true}`)
+	}
 }
 
 // volume checks one EBS volume. gib is 0 if the size is not known.
@@ -107,6 +131,16 @@ func (v *volume) iops(iops int64, given bool) {
 	case v.gib > 0 && iops > most:
 		v.refuse("iops", "is %d, and EBS provisions at most %d for each GiB of a volume of type %s, and this one has %d GiB; write %d or less, "+
 			"or a larger volumeSize", iops, limits.perGiB, v.kind, v.gib, most)
+	}
+}
+
+// untyped refuses what only a volume of another type than EC2's default has.
+func (v *volume) untyped() {
+	for _, field := range []string{"iops", "throughput"} {
+		if value, given := v.ebs[field].(int64); given {
+			v.refuse(field, "is %d, and without a volumeType EC2 makes a volume of type gp2, which has none provisioned; write \"volumeType\":"+
+				"\"gp3\" too, or leave it out", value)
+		}
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr/funcr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -103,6 +106,22 @@ var wrongParameters = map[string][]wrong{
 		{"al2023@latest-91d", "", "al2023@v"},
 		{"bottlerocket@1.44.0", "", "bottlerocket@v"},
 	},
+}
+
+// Karpenter's checks log a value that is not known among others. Without a logger, that is a stack on the command's stderr.
+func TestChecksLogNothing(t *testing.T) {
+	log.SetLogger(funcr.New(func(prefix, line string) { t.Error(prefix, line) }, funcr.Options{}))
+	parsed := params.Parse(params.Input{Rack: "demo", Params: map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true",
+		params.ParamOverride: capacityOf("spot", "cheap")}})
+	if problems := Compile(parsed.Config, plan.Facts{}).Check(); len(problems) == 0 {
+		t.Error("the capacity type cheap was accepted")
+	}
+}
+
+// capacityOf returns a config with these capacity types.
+func capacityOf(types ...string) string {
+	return `{"nodePool":{"template":{"spec":{"requirements":[{"key":"karpenter.sh/capacity-type","operator":"In","values":["` +
+		strings.Join(types, `","`) + `"]}]}}}}`
 }
 
 // A wrong value is reported under its parameter, entry and path, in each place where it may stand.
