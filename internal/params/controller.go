@@ -67,6 +67,7 @@ func (r *Result) controller(objects map[string]Object) {
 			ParamController, kindOf(value), `{"logLevel":"debug"}`)
 		return
 	}
+	r.nullValues(nil, values)
 	prune(values, false) // to Helm, null would mean to drop a default
 	r.chartValues(nil, values)
 	for _, at := range nulls("", values) {
@@ -80,6 +81,24 @@ func (r *Result) controller(objects map[string]Object) {
 		delete(settings, "isolatedVPC")
 	}
 	r.Config.ControllerValues = values
+}
+
+// nullValues refuses null where it is not the same as absent: for a value that is protected, and for a whole section.
+func (r *Result) nullValues(path []string, values map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		at := append(slices.Clone(path), name)
+		found, judged := FindChartValue(at)
+		switch inner := values[name].(type) {
+		case map[string]any:
+			r.nullValues(at, inner)
+		case nil:
+			if judged && found.Refused != "" {
+				r.problem(ParamController, found.Path, "%s is protected: %s; leave it out", found.Path, found.Refused)
+			} else if !judged && len(path) == 0 && MaySet(at) {
+				r.problem(ParamController, name, "%s is null, and a whole section may not be; leave it out", name)
+			}
+		}
+	}
 }
 
 // nulls returns the paths of the elements of lists that are null. In objects prune has removed them.
