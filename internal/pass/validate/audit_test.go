@@ -12,6 +12,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
+// published are the outputs of that rack.
+const published = `{"baseline_nodes":"m6i.large=2","karpenter_version":"1.10.0"}`
+
 // audited returns a rack that is on and in order, whose Validate is that of the function audit.
 func audited(t *testing.T, written ...string) *scene {
 	t.Helper()
@@ -19,7 +22,7 @@ func audited(t *testing.T, written ...string) *scene {
 	s.all = true
 	s.pass(false)
 	s.must(s.store.NoteOutputs(t.Context(), "demo", map[string]string{"karpenter_version": "1.10.0", "gone": ""}))
-	s.cloud.SSM.Values["/sawhorse/racks/demo/outputs"] = `{"karpenter_version":"1.10.0"}`
+	s.cloud.SSM.Values["/sawhorse/racks/demo/outputs"] = published
 	s.reported(outcome.StateReconciled)
 	return s
 }
@@ -81,10 +84,10 @@ func TestWhatALookFinds(t *testing.T) {
 		}, "status"},
 		"a status that is no JSON": {func(s *scene) { s.cloud.SSM.Values["/sawhorse/racks/demo/status"] = "x" }, "status"},
 		"another output": {func(s *scene) {
-			s.cloud.SSM.Values["/sawhorse/racks/demo/outputs"] = `{"karpenter_version":"1.9.0"}`
+			s.cloud.SSM.Values["/sawhorse/racks/demo/outputs"] = `{"baseline_nodes":"m6i.large=2","karpenter_version":"1.9.0"}`
 		}, "status"},
 		"an output that was to go": {func(s *scene) {
-			s.cloud.SSM.Values["/sawhorse/racks/demo/outputs"] = `{"gone":"x","karpenter_version":"1.10.0"}`
+			s.cloud.SSM.Values["/sawhorse/racks/demo/outputs"] = `{"baseline_nodes":"m6i.large=2","gone":"x","karpenter_version":"1.10.0"}`
 		}, "status"},
 		"no outputs":                       {func(s *scene) { delete(s.cloud.SSM.Values, "/sawhorse/racks/demo/outputs") }, "status"},
 		"a plan of another format":         {func(s *scene) { delete(s.cloud.Table.Items, "plan#demo plan") }, "plan"},
@@ -122,7 +125,7 @@ func TestWhatALookFinds(t *testing.T) {
 			answer := s.pass(true)
 			s.wrong = nil
 			if answer.Report {
-				s.cloud.SSM.Values["/sawhorse/racks/demo/outputs"] = `{"karpenter_version":"1.10.0"}` // as the report does
+				s.cloud.SSM.Values["/sawhorse/racks/demo/outputs"] = published // as the report does
 				s.reported(outcome.StateReconciled)
 			}
 			if got := s.looked(); got != "" {
