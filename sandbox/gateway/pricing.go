@@ -47,7 +47,9 @@ func (g *gateway) serveProducts(w http.ResponseWriter, req *http.Request) {
 
 // filteredType returns the instance type that a call filters by; empty if it does not.
 func filteredType(body []byte) string {
-	var call struct{ Filters []struct{ Field, Value string } }
+	var call struct {
+		Filters []struct{ Field, Value string }
+	}
 	_ = json.Unmarshal(body, &call) // without filters, the answer has all types
 	for _, f := range call.Filters {
 		if f.Field == "instanceType" {
