@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/testing/k8sfake"
 )
 
@@ -144,5 +145,28 @@ func TestCost(t *testing.T) {
 	got, err = billed()
 	if exitCode(err) != 3 || !strings.Contains(got, "     ?  other\n") || !strings.Contains(got, " >0.2320  all nodes\n") {
 		t.Errorf("%v\n%s", err, got)
+	}
+}
+
+func TestTheBaselineIsOneOfTheOutputs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		outputs string
+		want    []plan.Bought
+		wrong   bool
+	}{
+		{"", nil, false},
+		{`{"karpenter_version":"1.10.0"}`, nil, false},
+		{`{"baseline_nodes":"m5.large=3","later":{}}`, []plan.Bought{{InstanceType: "m5.large", Nodes: 3}}, false},
+		{"{", nil, true},
+	} {
+		cloud := awsfake.New()
+		if c.outputs != "" {
+			cloud.SSM.Values["/sawhorse/racks/prod/outputs"] = c.outputs
+		}
+		got, err := baseline(t.Context(), cloud.SSM, "prod")
+		if !slices.Equal(got, c.want) || (err != nil) != c.wrong {
+			t.Errorf("%q: %v, %v", c.outputs, got, err)
+		}
 	}
 }
