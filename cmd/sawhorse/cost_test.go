@@ -36,8 +36,8 @@ func (m *marketplace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		entries := []string{}
 		for name, price := range list {
-			entries = append(entries, fmt.Sprintf(`{"product":{"attributes":{"instanceType":%q,"vcpu":"2","memory":"1,008 GiB"}},"terms":{"OnDemand":{"a":{"priceDimensions":`+
-				`{"b":{"pricePerUnit":{"USD":%q}}}}}}}`, name, price))
+			entries = append(entries, fmt.Sprintf(`{"product":{"attributes":{"instanceType":%q,"vcpu":"2","memory":"1,008 GiB"}},`+
+				`"terms":{"OnDemand":{"a":{"priceDimensions":{"b":{"pricePerUnit":{"USD":%q}}}}}}}`, name, price))
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"PriceList": entries})
 		return
