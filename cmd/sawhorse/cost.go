@@ -54,11 +54,10 @@ func cost(ctx context.Context, rack, format string) error {
 	if err != nil {
 		return err
 	}
-	before, err := baseline(ctx, parameters, rack)
-	if err != nil {
+	b := bill{Rack: rack, Cluster: params.Parse(params.Input{Rack: rack, Params: all}).Config.ClusterName}
+	if b.before, err = baseline(ctx, parameters, rack); err != nil {
 		return err
 	}
-	b := bill{Rack: rack, Cluster: params.Parse(params.Input{Rack: rack, Params: all}).Config.ClusterName}
 	clusters := eks.NewFromConfig(config)
 	found, err := clusters.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &b.Cluster})
 	if err != nil {
@@ -70,7 +69,7 @@ func cost(ctx context.Context, rack, format string) error {
 	}
 	list := market{region: config.Region, ec2: ec2.NewFromConfig(config), now: time.Now,
 		prices: pricing.NewFromConfig(config, func(o *pricing.Options) { o.Region = pricingRegion(config.Region) })}
-	return b.conclude(ctx, client, list, before, os.Stdout, format)
+	return b.conclude(ctx, client, list, os.Stdout, format)
 }
 
 // bill is what the nodes of a cluster cost.
@@ -82,6 +81,8 @@ type bill struct {
 	Total  expense   `json:"total"`
 	// Baseline is what the node groups had when Karpenter was turned on; nil if that is not recorded.
 	Baseline *former `json:"baseline,omitempty"`
+
+	before []plan.Bought
 }
 
 // expense is what some nodes cost. Bought is what the machines have, Asked what the pods on them request.
@@ -98,9 +99,7 @@ type expense struct {
 }
 
 // conclude reads the cluster and the prices, and prints the bill.
-func (b bill) conclude(
-	ctx context.Context, client *k8s.Client, list market, before []plan.Bought, to io.Writer, format string,
-) error {
+func (b bill) conclude(ctx context.Context, client *k8s.Client, list market, to io.Writer, format string) error {
 	waiting := newProgress()
 	defer waiting.end()
 	waiting.say("reading nodes and pods")
@@ -126,7 +125,7 @@ func (b bill) conclude(
 		}
 	}
 	waiting.say("asking for the prices of the nodes before Karpenter")
-	former, err := list.former(ctx, before)
+	former, err := list.former(ctx, b.before)
 	if err != nil {
 		return err
 	}
@@ -138,9 +137,15 @@ func (b bill) conclude(
 	} else {
 		err = b.print(to)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	return b.incomplete()
+}
+
+// incomplete returns the error for prices that are not known.
+func (b bill) incomplete() error {
+	switch {
 	case b.Total.Unpriced > 0:
 		return undecided(fmt.Sprintf("the price of %d of %d nodes is not known; they are not in the sum", b.Total.Unpriced, b.Total.Nodes))
 	case b.Baseline != nil && b.Baseline.Unpriced > 0:

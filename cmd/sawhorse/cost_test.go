@@ -112,7 +112,7 @@ func TestCost(t *testing.T) {
 	billed := func(before ...plan.Bought) (string, error) {
 		var m marketplace
 		var out bytes.Buffer
-		err := bill{Rack: "prod", Cluster: "prod"}.conclude(t.Context(), client, m.market(t), before, &out, "text")
+		err := bill{Rack: "prod", Cluster: "prod", before: before}.conclude(t.Context(), client, m.market(t), &out, "text")
 		return out.String(), err
 	}
 	got, err := billed()
