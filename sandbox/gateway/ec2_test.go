@@ -74,7 +74,8 @@ func TestCapacityReservations(t *testing.T) {
 	active := []types.Filter{{Name: aws.String("state"), Values: []string{"active"}}}
 	one := found(&ec2.DescribeCapacityReservationsInput{CapacityReservationIds: []string{id}, Filters: active})
 	if len(one) != 1 || *one[0].InstanceType != "m5.large" || *one[0].AvailabilityZone != "us-east-1b" || *one[0].TotalInstanceCount != 3 ||
-		*one[0].AvailableInstanceCount != 3 || one[0].InstanceMatchCriteria != "targeted" || *one[0].OwnerId != "000000000000" {
+		*one[0].AvailableInstanceCount != 3 || one[0].InstanceMatchCriteria != "targeted" || one[0].Interruptible == nil ||
+		*one[0].OwnerId != "000000000000" {
 		t.Errorf("created: %+v", one)
 	}
 	if some := found(&ec2.DescribeCapacityReservationsInput{Filters: tagged("team", "web")}); len(some) != 0 {

@@ -30,6 +30,8 @@ type reservation struct {
 	Criteria  string `xml:"instanceMatchCriteria"`
 	State     string `xml:"state"`
 	Kind      string `xml:"reservationType"`
+	// Interruptible is part of every answer, and Karpenter panics without it.
+	Interruptible bool `xml:"interruptible"`
 }
 
 // reserves reports whether a call is about capacity reservations.
