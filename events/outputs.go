@@ -17,4 +17,7 @@ type Outputs struct {
 	// Karpenter is the version in force, whose controller worked last, like 1.10.0. KarpenterBefore is the one before it.
 	Karpenter       string `json:"karpenter_version,omitempty"`
 	KarpenterBefore string `json:"karpenter_version_before,omitempty"`
+	// BaselineNodes is what the cluster's node groups ran when Karpenter was turned on: instance types with numbers of nodes, such as
+	// c6i.large/spot=2,m5.large=3. A group of several types counts as nodes of the first one. An empty type is one that is not known.
+	BaselineNodes string `json:"baseline_nodes,omitempty"`
 }

@@ -33,6 +33,7 @@ func costCommand() *cobra.Command {
 		Use: "cost RACK", Short: "Print what the nodes of the rack's cluster cost", Args: onlyRack, ValidArgsFunction: completeRack,
 		Long: `Prints, for each pool and each node group, the nodes, how much of their vCPU and memory pods ask for, and dollars an hour at
 today's prices: on-demand prices of AWS's list, and the spot price of the node's zone. Discounts and volumes are not in them.
+The last line has the nodes that the node groups had when Karpenter was turned on, at today's prices too.
 
 It reads nodes and pods with the same credentials, as ` + "`sawhorse doctor`" + ` does.
 
@@ -48,11 +49,15 @@ func cost(ctx context.Context, rack, format string) error {
 	if err != nil {
 		return err
 	}
-	all, err := stored(ctx, ssm.NewFromConfig(config), rack)
+	parameters := ssm.NewFromConfig(config)
+	all, err := stored(ctx, parameters, rack)
 	if err != nil {
 		return err
 	}
 	b := bill{Rack: rack, Cluster: params.Parse(params.Input{Rack: rack, Params: all}).Config.ClusterName}
+	if b.before, err = baseline(ctx, parameters, rack); err != nil {
+		return err
+	}
 	clusters := eks.NewFromConfig(config)
 	found, err := clusters.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &b.Cluster})
 	if err != nil {
@@ -74,6 +79,10 @@ type bill struct {
 	// Groups are the pools, then the node groups, then the nodes that are in neither.
 	Groups []expense `json:"groups"`
 	Total  expense   `json:"total"`
+	// Baseline is what the node groups had when Karpenter was turned on; nil if that is not recorded.
+	Baseline *former `json:"baseline,omitempty"`
+
+	before []plan.Bought
 }
 
 // expense is what some nodes cost. Bought is what the machines have, Asked what the pods on them request.
@@ -115,17 +124,35 @@ func (b bill) conclude(ctx context.Context, client *k8s.Client, list market, to 
 			return err
 		}
 	}
+	waiting.say("asking for the prices of the nodes before Karpenter")
+	former, err := list.former(ctx, b.before)
+	if err != nil {
+		return err
+	}
 	waiting.end()
 	b.add(nodes, pods, prices)
+	b.compare(former)
 	if format == "json" {
 		err = printJSON(b)
 	} else {
 		err = b.print(to)
 	}
-	if err == nil && b.Total.Unpriced > 0 {
-		err = undecided(fmt.Sprintf("the price of %d of %d nodes is not known; they are not in the sum", b.Total.Unpriced, b.Total.Nodes))
+	if err != nil {
+		return err
 	}
-	return err
+	return b.incomplete()
+}
+
+// incomplete returns the error for prices that are not known.
+func (b bill) incomplete() error {
+	switch {
+	case b.Total.Unpriced > 0:
+		return undecided(fmt.Sprintf("the price of %d of %d nodes is not known; they are not in the sum", b.Total.Unpriced, b.Total.Nodes))
+	case b.Baseline != nil && b.Baseline.Unpriced > 0:
+		return undecided(fmt.Sprintf("the price of %d of the %d nodes before Karpenter is not known; they are not in the sum",
+			b.Baseline.Unpriced, b.Baseline.Nodes))
+	}
+	return nil
 }
 
 // typed reads all objects of a kind.
@@ -198,16 +225,25 @@ func (b bill) print(to io.Writer) error {
 	fmt.Fprintln(table, "NODES\tVCPU\tASKED\tIDLE\tGIB\tASKED\tIDLE\t$/HOUR\t  OF")
 	b.Total.Name = "all nodes"
 	for _, e := range append(slices.Clone(b.Groups), b.Total) {
-		dollars := fmt.Sprintf("%.4f", e.DollarsHour)
-		if e.Unpriced == e.Nodes && e.Nodes > 0 {
-			dollars = "?"
-		} else if e.Unpriced > 0 {
-			dollars = ">" + dollars
-		}
 		fmt.Fprintf(table, "%d\t%.1f\t%.1f\t%s\t%.1f\t%.1f\t%s\t%s\t  %s\n", e.Nodes, e.CPUBought, e.CPUAsked, idle(e.CPUBought, e.CPUAsked),
-			e.GiBBought, e.GiBAsked, idle(e.GiBBought, e.GiBAsked), dollars, e.Name)
+			e.GiBBought, e.GiBAsked, idle(e.GiBBought, e.GiBAsked), dollars(e.DollarsHour, e.Nodes, e.Unpriced), e.Name)
+	}
+	if was := b.Baseline; was != nil {
+		fmt.Fprintf(table, "%d\t%.1f\t-\t-\t%.1f\t-\t-\t%s\t  %s\n", was.Nodes, was.CPUBought, was.GiBBought,
+			dollars(was.DollarsHour, was.Nodes, was.Unpriced), "node groups before Karpenter"+was.difference())
 	}
 	return table.Flush()
+}
+
+// dollars formats a sum without the nodes whose price is not known.
+func dollars(sum float64, nodes, unpriced int) string {
+	switch {
+	case unpriced == nodes && nodes > 0:
+		return "?"
+	case unpriced > 0:
+		return fmt.Sprintf(">%.4f", sum)
+	}
+	return fmt.Sprintf("%.4f", sum)
 }
 
 // idle returns what pods leave of what was bought, in percent.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/testing/k8sfake"
 )
 
@@ -34,8 +36,8 @@ func (m *marketplace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		entries := []string{}
 		for name, price := range list {
-			entries = append(entries, fmt.Sprintf(`{"product":{"attributes":{"instanceType":%q}},"terms":{"OnDemand":{"a":{"priceDimensions":`+
-				`{"b":{"pricePerUnit":{"USD":%q}}}}}}}`, name, price))
+			entries = append(entries, fmt.Sprintf(`{"product":{"attributes":{"instanceType":%q,"vcpu":"2","memory":"1,008 GiB"}},`+
+				`"terms":{"OnDemand":{"a":{"priceDimensions":{"b":{"pricePerUnit":{"USD":%q}}}}}}}`, name, price))
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"PriceList": entries})
 		return
@@ -71,6 +73,7 @@ func TestPrices(t *testing.T) {
 		{offer{instanceType: "m5.large", windows: true}, 0.188, `"Value":"Windows"`},
 		{offer{instanceType: "m5.metal"}, 0, `{"Field":"tenancy","Type":"TERM_MATCH","Value":"Dedicated"}`},
 		{offer{instanceType: "c6i.large", zone: "eu-central-1a"}, 0.04, "AvailabilityZone=eu-central-1a"},
+		{offer{instanceType: "c6i.large", zone: anyZone}, 0.025, "InstanceType.1=c6i.large"},
 		{offer{instanceType: "c6i.large", zone: "eu-central-1c"}, 0, "StartTime=" + url.QueryEscape("2026-11-21T12:00:00Z")},
 	} {
 		price, err := list.price(t.Context(), c.of)
@@ -106,10 +109,10 @@ func TestCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	billed := func() (string, error) {
+	billed := func(before ...plan.Bought) (string, error) {
 		var m marketplace
 		var out bytes.Buffer
-		err := bill{Rack: "prod", Cluster: "prod"}.conclude(t.Context(), client, m.market(t), &out, "text")
+		err := bill{Rack: "prod", Cluster: "prod", before: before}.conclude(t.Context(), client, m.market(t), &out, "text")
 		return out.String(), err
 	}
 	got, err := billed()
@@ -120,9 +123,50 @@ func TestCost(t *testing.T) {
 `; err != nil || got != want {
 		t.Errorf("%v\n%s", err, got)
 	}
+	for _, c := range []struct {
+		before []plan.Bought
+		line   string
+		exit   int
+	}{
+		{[]plan.Bought{{InstanceType: "m5.large", Nodes: 3}, {InstanceType: "m5.xlarge", Spot: true, Nodes: 1}},
+			"4  6.0 - - 3024.0 - - >0.2880 node groups before Karpenter", 3},
+		{[]plan.Bought{{InstanceType: "m5.large", Nodes: 3}}, "3 6.0 - - 3024.0 - - 0.2880 node groups before Karpenter: now 0.0560 less", 0},
+		{[]plan.Bought{{InstanceType: "m5.large", Nodes: 1}}, "1 2.0 - - 1008.0 - - 0.0960 node groups before Karpenter: now 0.1360 more", 0},
+		{[]plan.Bought{{Nodes: 2}}, "2 0.0 - - 0.0 - - ? node groups before Karpenter", 3},
+	} {
+		got, err := billed(c.before...)
+		lines := strings.Split(strings.TrimSpace(got), "\n")
+		last := strings.Fields(lines[len(lines)-1])
+		if exitCode(err) != c.exit || !slices.Equal(last, strings.Fields(c.line)) {
+			t.Errorf("%v: %v\n%s", c.before, err, got)
+		}
+	}
 	nodeOf(cluster, "d", "x9.large", map[string]any{})
 	got, err = billed()
 	if exitCode(err) != 3 || !strings.Contains(got, "     ?  other\n") || !strings.Contains(got, " >0.2320  all nodes\n") {
 		t.Errorf("%v\n%s", err, got)
+	}
+}
+
+func TestTheBaselineIsOneOfTheOutputs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		outputs string
+		want    []plan.Bought
+		wrong   bool
+	}{
+		{"", nil, false},
+		{`{"karpenter_version":"1.10.0"}`, nil, false},
+		{`{"baseline_nodes":"m5.large=3","later":{}}`, []plan.Bought{{InstanceType: "m5.large", Nodes: 3}}, false},
+		{"{", nil, true},
+	} {
+		cloud := awsfake.New()
+		if c.outputs != "" {
+			cloud.SSM.Values["/sawhorse/racks/prod/outputs"] = c.outputs
+		}
+		got, err := baseline(t.Context(), cloud.SSM, "prod")
+		if !slices.Equal(got, c.want) || (err != nil) != c.wrong {
+			t.Errorf("%q: %v, %v", c.outputs, got, err)
+		}
 	}
 }

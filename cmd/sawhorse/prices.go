@@ -18,11 +18,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// offer is what AWS has one price for. Only a spot price has a zone.
+// offer is what AWS has one price for. Only a spot price has a zone, or anyZone.
 type offer struct {
 	instanceType, zone string
 	windows            bool
 }
+
+// anyZone stands for all zones of the region: it is not known in which of them a group's nodes were.
+const anyZone = "any"
+
+// product is an entry of AWS's price list: what an instance type costs, in dollars an hour, and what it has.
+type product struct{ price, cpu, gib float64 }
 
 // offerOf returns what a node is bought as. A reserved node is paid at the on-demand price, by the reservation.
 func offerOf(node *corev1.Node) offer {
@@ -60,34 +66,46 @@ func (m market) price(ctx context.Context, of offer) (float64, error) {
 	if of.zone != "" {
 		return m.spot(ctx, of)
 	}
-	return m.onDemand(ctx, of)
+	listed, err := m.onDemand(ctx, of)
+	return listed.price, err
 }
 
-// spot returns the price that is in force in the zone now.
+// spot returns the price that is in force in the zone now, or the mean of those of all zones.
 func (m market) spot(ctx context.Context, of offer) (float64, error) {
-	product := "Linux/UNIX"
+	system := "Linux/UNIX"
 	if of.windows {
-		product = "Windows"
+		system = "Windows"
 	}
-	out, err := m.ec2.DescribeSpotPriceHistory(ctx, &ec2.DescribeSpotPriceHistoryInput{
-		InstanceTypes: []ec2types.InstanceType{ec2types.InstanceType(of.instanceType)}, AvailabilityZone: &of.zone,
-		ProductDescriptions: []string{product}, StartTime: new(m.now()),
-	})
+	in := &ec2.DescribeSpotPriceHistoryInput{
+		InstanceTypes:       []ec2types.InstanceType{ec2types.InstanceType(of.instanceType)},
+		ProductDescriptions: []string{system}, StartTime: new(m.now()),
+	}
+	if of.zone != anyZone {
+		in.AvailabilityZone = &of.zone
+	}
+	out, err := m.ec2.DescribeSpotPriceHistory(ctx, in)
 	if err != nil {
-		return 0, fmt.Errorf("spot price of %s in %s: %w", of.instanceType, of.zone, err)
+		return 0, fmt.Errorf("spot price of %s in zone %s: %w", of.instanceType, of.zone, err)
 	}
-	here := slices.DeleteFunc(out.SpotPriceHistory, func(p ec2types.SpotPrice) bool {
-		return string(p.InstanceType) != of.instanceType || aws.ToString(p.AvailabilityZone) != of.zone
+	slices.SortFunc(out.SpotPriceHistory, func(a, b ec2types.SpotPrice) int {
+		return aws.ToTime(a.Timestamp).Compare(aws.ToTime(b.Timestamp))
 	})
-	if len(here) == 0 {
-		return 0, nil
+	last := map[string]float64{}
+	for _, p := range out.SpotPriceHistory {
+		zone := aws.ToString(p.AvailabilityZone)
+		if string(p.InstanceType) == of.instanceType && (of.zone == anyZone || of.zone == zone) {
+			last[zone], _ = strconv.ParseFloat(aws.ToString(p.SpotPrice), 64)
+		}
 	}
-	last := slices.MaxFunc(here, func(a, b ec2types.SpotPrice) int { return aws.ToTime(a.Timestamp).Compare(aws.ToTime(b.Timestamp)) })
-	price, _ := strconv.ParseFloat(aws.ToString(last.SpotPrice), 64)
-	return price, nil
+	sum := 0.0
+	for _, price := range last {
+		sum += price
+	}
+	return sum / float64(max(1, len(last))), nil
 }
 
-func (m market) onDemand(ctx context.Context, of offer) (float64, error) {
+// onDemand returns what the price list has of an instance type; nothing if it does not have it.
+func (m market) onDemand(ctx context.Context, of offer) (product, error) {
 	system, family, tenancy := "Linux", "Compute Instance", "Shared"
 	if of.windows {
 		system = "Windows"
@@ -106,23 +124,25 @@ func (m market) onDemand(ctx context.Context, of offer) (float64, error) {
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return 0, fmt.Errorf("price of %s: %w", of.instanceType, err)
+			return product{}, fmt.Errorf("price of %s: %w", of.instanceType, err)
 		}
 		for _, text := range page.PriceList {
-			if price := priceIn(text, of.instanceType); price > 0 {
-				return price, nil
+			if listed := productIn(text, of.instanceType); listed.price > 0 {
+				return listed, nil
 			}
 		}
 	}
-	return 0, nil
+	return product{}, nil
 }
 
-// priceIn returns the price in one entry of AWS's list; 0 if it is that of another type.
-func priceIn(text, instanceType string) float64 {
+// productIn returns what one entry of AWS's list says; nothing if it is that of another type.
+func productIn(text, instanceType string) product {
 	var entry struct {
 		Product struct {
 			Attributes struct {
 				InstanceType string `json:"instanceType"`
+				CPU          string `json:"vcpu"`
+				Memory       string `json:"memory"` // such as "1,952 GiB"
 			} `json:"attributes"`
 		} `json:"product"`
 		Terms struct {
@@ -134,14 +154,18 @@ func priceIn(text, instanceType string) float64 {
 		} `json:"terms"`
 	}
 	if json.Unmarshal([]byte(text), &entry) != nil || entry.Product.Attributes.InstanceType != instanceType {
-		return 0
+		return product{}
 	}
+	var listed product
+	listed.cpu, _ = strconv.ParseFloat(entry.Product.Attributes.CPU, 64)
+	listed.gib, _ = strconv.ParseFloat(strings.ReplaceAll(strings.TrimSuffix(entry.Product.Attributes.Memory, " GiB"), ",", ""), 64)
 	for _, term := range entry.Terms.OnDemand {
 		for _, dimension := range term.PriceDimensions {
 			if price, err := strconv.ParseFloat(cmp.Or(dimension.PricePerUnit.USD, "0"), 64); err == nil && price > 0 {
-				return price
+				listed.price = price
+				return listed
 			}
 		}
 	}
-	return 0
+	return product{}
 }

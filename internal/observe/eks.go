@@ -82,8 +82,8 @@ func (o *Observer) nodegroup(ctx context.Context, cluster, name string) (*plan.N
 	return &group, err
 }
 
-// template reads the security groups of a node group's launch template. If the template or the version that the group
-// uses was deleted, the group still exists.
+// template reads the security groups of a node group's launch template, and its instance type if the group names none. If the template
+// or the version that the group uses was deleted, the group still exists.
 func (o *Observer) template(ctx context.Context, used *types.LaunchTemplateSpecification, group *plan.NodeGroup) error {
 	if used == nil || used.Id == nil {
 		return nil
@@ -100,6 +100,9 @@ func (o *Observer) template(ctx context.Context, used *types.LaunchTemplateSpeci
 	}
 	for _, version := range out.LaunchTemplateVersions {
 		if data := version.LaunchTemplateData; data != nil {
+			if data.InstanceType != "" && len(group.InstanceTypes) == 0 {
+				group.InstanceTypes = []string{string(data.InstanceType)}
+			}
 			group.SecurityGroups = append(group.SecurityGroups, data.SecurityGroupIds...)
 			for _, ni := range data.NetworkInterfaces {
 				group.SecurityGroups = append(group.SecurityGroups, ni.Groups...)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -61,6 +62,7 @@ func TestObserve(t *testing.T) {
 	s := begin(t)
 	s.cloud.EKS.Groups["system"].LaunchTemplate = &ekstypes.LaunchTemplateSpecification{Id: new("lt-1"), Version: new("3")}
 	s.cloud.EC2.TemplateGroups["lt-1/3"] = []string{"sg-node"}
+	s.cloud.EC2.TemplateTypes, s.cloud.EKS.Groups["system"].InstanceTypes = map[string]types.InstanceType{"lt-1/3": "m6i.large"}, nil
 	s.cloud.EC2.Tags["sg-node"] = map[string]string{"a": "b"}
 	s.cloud.EKS.Groups["system"].Taints = []ekstypes.Taint{{Key: new("k"), Effect: ekstypes.TaintEffectNoSchedule}}
 	got := s.observed(enabled, plan.Records{})

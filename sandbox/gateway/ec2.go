@@ -69,9 +69,8 @@ func (g *gateway) serveEC2(w http.ResponseWriter, req *http.Request, action stri
 		w.Header().Set("Content-Type", "text/xml")
 		w.WriteHeader(http.StatusPreconditionFailed)
 		_, _ = io.WriteString(w, wouldHaveSucceeded) // fails only if the caller has closed the connection
-	case action == "DescribeCapacityReservations":
-		w.Header().Set("Content-Type", "text/xml;charset=UTF-8")
-		_, _ = io.WriteString(w, noReservations) // fails only if the caller has closed the connection
+	case reserves(action):
+		g.serveReservations(w, req, action, body)
 	case catalogued[action]:
 		g.serveCatalogue(w, req, body)
 	case changesTags(action) && resp.Header.Get(lags) != "":
@@ -132,12 +131,6 @@ var judgedByTags = map[string]*regexp.Regexp{
 // launch template exists, because Karpenter's launch templates are simulated inside Karpenter.
 const wouldHaveSucceeded = "<Response><Errors><Error><Code>DryRunOperation</Code><Message>Request would have succeeded, " +
 	"but DryRun flag is set.</Message></Error></Errors></Response>"
-
-// noReservations is EC2's answer in an account without capacity reservations. moto does not know the call, and Karpenter
-// makes it for an EC2NodeClass that selects some.
-const noReservations = `<DescribeCapacityReservationsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">` +
-	`<requestId>sandbox</requestId>` +
-	`<capacityReservationSet/></DescribeCapacityReservationsResponse>`
 
 func launches(action string) bool { return action == "RunInstances" || action == "CreateFleet" }
 

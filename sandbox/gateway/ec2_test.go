@@ -2,6 +2,8 @@ package gateway_test
 
 import (
 	"context"
+	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -56,12 +58,53 @@ func TestTagsOfSubnetsAndSecurityGroups(t *testing.T) {
 	want(t, "no such group", err, "InvalidGroup.NotFound")
 }
 
-func TestThereAreNoCapacityReservations(t *testing.T) {
-	client := ec2.NewFromConfig(sandbox.Config())
-	out := need[*ec2.DescribeCapacityReservationsOutput](t)(client.DescribeCapacityReservations(context.Background(),
-		&ec2.DescribeCapacityReservationsInput{}))
-	if len(out.CapacityReservations) != 0 {
-		t.Errorf("%+v", out.CapacityReservations)
+func TestCapacityReservations(t *testing.T) {
+	ctx, client := context.Background(), ec2.NewFromConfig(sandbox.Config())
+	found := func(in *ec2.DescribeCapacityReservationsInput) []types.CapacityReservation {
+		t.Helper()
+		return need[*ec2.DescribeCapacityReservationsOutput](t)(client.DescribeCapacityReservations(ctx, in)).CapacityReservations
+	}
+	if all := found(&ec2.DescribeCapacityReservationsInput{}); len(all) != 0 {
+		t.Errorf("at first: %+v", all)
+	}
+	id := *need[*ec2.CreateCapacityReservationOutput](t)(client.CreateCapacityReservation(ctx, &ec2.CreateCapacityReservationInput{
+		InstanceType: aws.String("m5.large"), InstancePlatform: "Linux/UNIX", AvailabilityZone: aws.String("us-east-1b"),
+		InstanceCount: aws.Int32(3), InstanceMatchCriteria: "targeted",
+	})).CapacityReservation.CapacityReservationId
+	active := []types.Filter{{Name: aws.String("state"), Values: []string{"active"}}}
+	one := found(&ec2.DescribeCapacityReservationsInput{CapacityReservationIds: []string{id}, Filters: active})
+	if len(one) != 1 || *one[0].InstanceType != "m5.large" || *one[0].AvailabilityZone != "us-east-1b" || *one[0].TotalInstanceCount != 3 ||
+		*one[0].AvailableInstanceCount != 3 || one[0].InstanceMatchCriteria != "targeted" || one[0].Interruptible == nil ||
+		*one[0].OwnerId != "000000000000" {
+		t.Errorf("created: %+v", one)
+	}
+	if some := found(&ec2.DescribeCapacityReservationsInput{Filters: tagged("team", "web")}); len(some) != 0 {
+		t.Errorf("with a tag that none has: %+v", some)
+	}
+	_, err := client.DescribeCapacityReservations(ctx, &ec2.DescribeCapacityReservationsInput{CapacityReservationIds: []string{"cr-0"}})
+	want(t, "no such reservation", err, "InvalidCapacityReservationId.NotFound")
+	need[*ec2.CancelCapacityReservationOutput](t)(client.CancelCapacityReservation(ctx,
+		&ec2.CancelCapacityReservationInput{CapacityReservationId: &id}))
+	if all := found(&ec2.DescribeCapacityReservationsInput{Filters: active}); len(all) != 0 {
+		t.Errorf("after its end: %+v", all)
+	}
+}
+
+// The price list says what an instance type has that a call filters by.
+func TestOneProduct(t *testing.T) {
+	req, err := http.NewRequest(http.MethodPost, *sandbox.Config().BaseEndpoint, strings.NewReader(
+		`{"ServiceCode":"AmazonEC2","Filters":[{"Type":"TERM_MATCH","Field":"instanceType","Value":"m5.large"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Amz-Target", "AWSPriceListService.GetProducts")
+	req.Header.Set("Authorization", "Credential=A/20260101/us-east-1/pricing/aws4_request")
+	resp := need[*http.Response](t)(http.DefaultClient.Do(req))
+	defer resp.Body.Close()
+	var list struct{ PriceList []string }
+	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil || len(list.PriceList) != 1 ||
+		!strings.Contains(list.PriceList[0], `"instanceType":"m5.large","memory":"8 GiB","vcpu":"2"`) {
+		t.Errorf("%v: %v", list.PriceList, err)
 	}
 }
 

@@ -41,6 +41,8 @@ type Config struct {
 	Function func(accessKey string) string
 	// Age makes the cluster's NodeClaims older; nil if there is no cluster.
 	Age func(ctx context.Context, by time.Duration) error
+	// Reserved returns how many instances run in each capacity reservation; nil if there is no cluster.
+	Reserved func(ctx context.Context) (map[string]int, error)
 }
 
 type gateway struct {
@@ -54,6 +56,8 @@ type gateway struct {
 	tagging   tagging
 	catalogue *catalogue
 	transport http.RoundTripper
+
+	reservations reservations
 }
 
 // New returns the gateway as an HTTP handler for AWS calls and for the paths under /_sandbox/.

@@ -79,7 +79,7 @@ func Upgrade(s *Script, earlier string) {
 		s.Check("NodePool workload is Ready", ready, "True")
 		s.Check("Cluster Autoscaler's replicas", autoscalerReplicas, "0")
 		s.Check("outputs, of the steps before and of those behind it",
-			outputs+" | jq length", "6")
+			outputs+" | jq 'del(.baseline_nodes) | length'", "6") // the version before may not record the baseline
 	})
 
 	s.Chapter("After it", func() {

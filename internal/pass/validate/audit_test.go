@@ -19,7 +19,6 @@ func audited(t *testing.T, written ...string) *scene {
 	s.all = true
 	s.pass(false)
 	s.must(s.store.NoteOutputs(t.Context(), "demo", map[string]string{"karpenter_version": "1.10.0", "gone": ""}))
-	s.cloud.SSM.Values["/sawhorse/racks/demo/outputs"] = `{"karpenter_version":"1.10.0"}`
 	s.reported(outcome.StateReconciled)
 	return s
 }
@@ -98,10 +97,10 @@ func TestWhatALookFinds(t *testing.T) {
 		}, "status"},
 		"a status that is no JSON": {func(s *scene) { s.cloud.SSM.Values["/sawhorse/racks/demo/status"] = "x" }, "status"},
 		"another output": {func(s *scene) {
-			s.cloud.SSM.Values["/sawhorse/racks/demo/outputs"] = `{"karpenter_version":"1.9.0"}`
+			s.cloud.SSM.Values["/sawhorse/racks/demo/outputs"] = `{"baseline_nodes":"m6i.large=2","karpenter_version":"1.9.0"}`
 		}, "status"},
 		"an output that was to go": {func(s *scene) {
-			s.cloud.SSM.Values["/sawhorse/racks/demo/outputs"] = `{"gone":"x","karpenter_version":"1.10.0"}`
+			s.cloud.SSM.Values["/sawhorse/racks/demo/outputs"] = `{"baseline_nodes":"m6i.large=2","gone":"x","karpenter_version":"1.10.0"}`
 		}, "status"},
 		"no outputs":                       {func(s *scene) { delete(s.cloud.SSM.Values, "/sawhorse/racks/demo/outputs") }, "status"},
 		"a plan of another format":         {func(s *scene) { delete(s.cloud.Table.Items, "plan#demo plan") }, "plan"},
@@ -139,7 +138,6 @@ func TestWhatALookFinds(t *testing.T) {
 			answer := s.pass(true)
 			s.wrong = nil
 			if answer.Report {
-				s.cloud.SSM.Values["/sawhorse/racks/demo/outputs"] = `{"karpenter_version":"1.10.0"}` // as the report does
 				s.reported(outcome.StateReconciled)
 			}
 			if got := s.looked(); got != "" {

@@ -3,6 +3,7 @@ package validate
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/observe"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -231,6 +233,12 @@ func (s *scene) reported(state outcome.State) {
 		s.must(err)
 		s.cloud.SSM.Values["/sawhorse/racks/demo/status"] = text
 		reported = reported.Wrote(status, text)
+	}
+	outputs, err := s.store.Outputs(s.Context(), "demo")
+	s.must(err)
+	maps.DeleteFunc(outputs, func(_, value string) bool { return value == "" })
+	if len(outputs) > 0 {
+		s.cloud.SSM.Values["/sawhorse/racks/demo/outputs"] = string(canonical.JSON(outputs))
 	}
 	if state == outcome.StateReconciled {
 		reported.Values = run.Values

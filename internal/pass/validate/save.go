@@ -27,6 +27,9 @@ func (v *Validate) save(ctx context.Context, run store.Run, in input, d verdict)
 			return answer, fmt.Errorf("cluster %s: rack %s has just locked it; the next pass reports what to do", d.Plan.Cluster.Name, owner)
 		}
 	}
+	if err := v.noteBaseline(ctx, in, d); err != nil {
+		return answer, err
+	}
 	// The records come first. If the plan were saved while its steps still count as applied, and the pass stopped
 	// there, later passes would repair towards a plan that was never in force.
 	if d.records != nil {
@@ -63,6 +66,16 @@ func (v *Validate) save(ctx context.Context, run store.Run, in input, d verdict)
 		return answer, v.Bus.Started(ctx, run, d.steps, before)
 	}
 	return answer, nil
+}
+
+// noteBaseline records what the node groups run before the first plan with Karpenter comes into force. The step that removes what
+// was made for Karpenter removes it.
+func (v *Validate) noteBaseline(ctx context.Context, in input, d verdict) error {
+	nodes := in.facts.BaselineNodes()
+	if d.records == nil || !d.records.WasOn || in.records.WasOn || nodes == "" {
+		return nil
+	}
+	return v.Store.NoteOutputs(ctx, in.rack, map[string]string{plan.OutputBaseline: nodes})
 }
 
 // saveSettings saves the values for the snapshot that the report makes of them, if the rack is then Reconciled.

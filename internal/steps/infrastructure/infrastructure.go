@@ -165,7 +165,7 @@ func (i *Step) remove(ctx context.Context, p *plan.Plan, w *resource.Writer) err
 			return err
 		}
 	}
-	w.Outputs = map[string]string{"karpenter_role_arn": "", "karpenter_node_role_arn": "", buildOutput: ""}
+	w.Outputs = map[string]string{"karpenter_role_arn": "", "karpenter_node_role_arn": "", buildOutput: "", plan.OutputBaseline: ""}
 	return nil
 }
 

@@ -114,7 +114,7 @@ func TestCreatesOnceAndRemovesAll(t *testing.T) {
 		if len(cloud.IAM.Roles)+len(cloud.EKS.Entries)+len(cloud.EKS.Associations) > 0 {
 			t.Errorf("left: %v %v %v", cloud.IAM.Roles, cloud.EKS.Entries, cloud.EKS.Associations)
 		}
-		want = map[string]string{"karpenter_role_arn": "", "karpenter_node_role_arn": "", buildOutput: ""}
+		want = map[string]string{"karpenter_role_arn": "", "karpenter_node_role_arn": "", buildOutput: "", "baseline_nodes": ""}
 		if !maps.Equal(progress.Outputs, want) {
 			t.Errorf("outputs %v", progress.Outputs)
 		}
@@ -376,7 +376,7 @@ func TestWaitsForARoleInAnInstanceProfile(t *testing.T) {
 		t.Errorf("roles %v", slices.Sorted(maps.Keys(cloud.IAM.Roles)))
 	}
 	delete(cloud.IAM.Profiles, "somebody's")
-	if progress, _ := run(t, i, wanted(false, true)); progress.Wait != 0 || len(cloud.IAM.Roles) > 0 || len(progress.Outputs) != 3 {
+	if progress, _ := run(t, i, wanted(false, true)); progress.Wait != 0 || len(cloud.IAM.Roles) > 0 || len(progress.Outputs) != 4 {
 		t.Errorf("%+v, roles %v", progress, cloud.IAM.Roles)
 	}
 }

@@ -21,6 +21,8 @@ type EC2 struct {
 	Elsewhere map[string]string
 	// TemplateGroups are the security groups in launch templates, by id and version: "lt-1/3".
 	TemplateGroups map[string][]string
+	// TemplateTypes are the instance types in them, likewise.
+	TemplateTypes map[string]types.InstanceType
 	// Types are the instance types that EC2 knows, with their architectures.
 	Types map[string]types.ArchitectureType
 	// Reservations and PlacementGroups are those of the account.
@@ -145,7 +147,7 @@ func (e *EC2) DescribeLaunchTemplateVersions(_ context.Context, in *ec2.Describe
 			*in.LaunchTemplateId)
 	}
 	return &ec2.DescribeLaunchTemplateVersionsOutput{LaunchTemplateVersions: []types.LaunchTemplateVersion{
-		{LaunchTemplateData: &types.ResponseLaunchTemplateData{SecurityGroupIds: groups}},
+		{LaunchTemplateData: &types.ResponseLaunchTemplateData{SecurityGroupIds: groups, InstanceType: e.TemplateTypes[name]}},
 	}}, nil
 }
 

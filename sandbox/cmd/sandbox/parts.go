@@ -59,7 +59,8 @@ func (s *sandbox) gatewayHandler() http.Handler {
 		// In moto's own folder, so that another version of moto starts with an empty one.
 		Catalogue: s.part("venv/moto-catalogue"),
 		Faults:    s.faults, Function: s.functions.Of,
-		Age: func(ctx context.Context, by time.Duration) error { return s.cluster.Age(ctx, by) },
+		Age:      func(ctx context.Context, by time.Duration) error { return s.cluster.Age(ctx, by) },
+		Reserved: func(ctx context.Context) (map[string]int, error) { return s.cluster.Reserved(ctx) },
 	})
 }
 

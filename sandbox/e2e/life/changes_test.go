@@ -57,7 +57,7 @@ func TestExamples(t *testing.T) {
 // A node stays for one reason after the other, and the command says which. A static pool goes by force only.
 func TestWhy(t *testing.T) { pool.Take(t, stage.Long, stage.Spoils).Run(story.Enabled, story.Why) }
 
-// Pods keep the nodes of pools that are taken away, and the status says why.
+// Pods keep the nodes of pools that are taken away, and the status says why. One node is in a capacity reservation.
 func TestKept(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.Kept) }
 
 // A pod that requests a GPU gets a node of the pool that Karpenter tries first.
