@@ -34,8 +34,8 @@ type View struct {
 	Empty bool
 	// Held says which pod holds the node, and why; "" if none does.
 	Held string
-	// Left are marked nodes of groups that are not to be emptied any more.
-	Left []unstructured.Unstructured
+	// ToRelease are marked nodes of groups that are not to be emptied any more.
+	ToRelease []unstructured.Unstructured
 }
 
 // Due reports whether something can be done now.
@@ -58,8 +58,8 @@ func markOf(node *unstructured.Unstructured) string {
 	return node.GetAnnotations()[ownership.AnnotationMigrating]
 }
 
-// Look returns what there is to do for a migration.
-func Look(ctx context.Context, client *k8s.Client, m plan.Migration) (View, error) {
+// ReadView reads what there is to do for a migration.
+func ReadView(ctx context.Context, client *k8s.Client, m plan.Migration) (View, error) {
 	var v View
 	nodes, err := Nodes(ctx, client, "")
 	if err != nil {
@@ -72,7 +72,7 @@ func Look(ctx context.Context, client *k8s.Client, m plan.Migration) (View, erro
 		if mark := markOf(&nodes[i]); mark == Ended {
 			continue
 		} else if mark != "" && !migrates {
-			v.Left = append(v.Left, nodes[i])
+			v.ToRelease = append(v.ToRelease, nodes[i])
 		}
 		if migrates || slices.Contains(m.Others, group) {
 			if err := s.add(&nodes[i], migrates); err != nil {
@@ -229,7 +229,7 @@ func (s *survey) going() (all []*member) {
 	slices.SortFunc(all, byName)
 	slices.SortFunc(rest, byName)
 	slices.SortFunc(candidates, func(a, b *member) int {
-		return cmp.Or(a.kept()-b.kept(), len(a.bound)-len(b.bound), len(a.pods)-len(b.pods), byName(a, b))
+		return cmp.Or(a.obstacles()-b.obstacles(), len(a.bound)-len(b.bound), len(a.pods)-len(b.pods), byName(a, b))
 	})
 	zones := zonesOf(slices.Concat(all, rest))
 	for _, m := range candidates {
@@ -241,28 +241,28 @@ func (s *survey) going() (all []*member) {
 	return all
 }
 
-// kept returns how many pods keep the node.
-func (m *member) kept() (n int) {
+// obstacles returns how many pods must not be evicted from the node.
+func (m *member) obstacles() (n int) {
 	for _, pod := range m.pods {
-		if kept(pod) != "" {
+		if obstacle(pod) != "" {
 			n++
 		}
 	}
 	return n
 }
 
-// enough reports whether as many nodes are left as the controller has pods, in as many zones as before.
-func (s *survey) enough(left []*member, zones int) bool {
-	var takes []*member
-	for _, m := range left {
-		if m.takes() {
-			takes = append(takes, m)
+// enough reports whether as many nodes remain as the controller has pods, in as many zones as before.
+func (s *survey) enough(remaining []*member, zones int) bool {
+	var accepting []*member
+	for _, m := range remaining {
+		if m.acceptsPods() {
+			accepting = append(accepting, m)
 		}
 	}
-	return len(takes) >= s.plan.Keep && zonesOf(takes) >= min(zones, s.plan.Keep)
+	return len(accepting) >= s.plan.Keep && zonesOf(accepting) >= min(zones, s.plan.Keep)
 }
 
-func (m *member) takes() bool {
+func (m *member) acceptsPods() bool {
 	ready, _ := k8s.Ready(m.object)
 	return ready && !m.node.Spec.Unschedulable
 }
@@ -284,7 +284,7 @@ func fits(pods []*corev1.Pod, on []*member) bool {
 	for _, pod := range pods {
 		demand := k8s.DemandOf(pod)
 		i := 0
-		for i < len(on) && !(on[i].takes() && demand.Fits(free[i]) && demand.AdmittedBy(on[i].node)) {
+		for i < len(on) && !(on[i].acceptsPods() && demand.Fits(free[i]) && demand.AdmittedBy(on[i].node)) {
 			i++
 		}
 		if i == len(on) {
@@ -298,9 +298,9 @@ func fits(pods []*corev1.Pod, on []*member) bool {
 	return true
 }
 
-// kept returns why a pod must not be evicted; "" if it may be. The controller's pods have the annotation against Karpenter itself,
+// obstacle returns why a pod must not be evicted; "" if it may be. The controller's pods have the annotation against Karpenter itself,
 // and a PodDisruptionBudget of their own.
-func kept(pod *corev1.Pod) string {
+func obstacle(pod *corev1.Pod) string {
 	switch {
 	case controllerOf(pod) == "":
 		return "belongs to no controller that would start it elsewhere; delete it, if it is not needed"
@@ -320,17 +320,17 @@ func (s *survey) evictable(ctx context.Context, client *k8s.Client, m *member, v
 	}
 	leaves := ""
 	for _, pod := range m.pods {
-		says := func(why string) string {
+		about := func(why string) string {
 			return fmt.Sprintf("pod %s/%s on node %s %s", pod.Namespace, pod.Name, m.node.Name, why)
 		}
-		why := cmp.Or(kept(pod), refused(pod, budgets))
+		why := cmp.Or(obstacle(pod), refused(pod, budgets))
 		switch {
 		case pod.DeletionTimestamp != nil:
-			leaves = says("is ending")
+			leaves = about("is ending")
 		case why == "":
 			v.Evict = append(v.Evict, podObject(pod))
 		case v.Held == "":
-			v.Held = says(why)
+			v.Held = about(why)
 		}
 	}
 	if v.Held = cmp.Or(v.Held, leaves); len(v.Evict) > 0 {

@@ -57,7 +57,7 @@ func (o *Observer) Facts(ctx context.Context, config params.Config, records plan
 	}
 	facts.Cluster = cluster
 	if !facts.Authorized(config.Rack) {
-		facts.Cluster = cluster.Asked()
+		facts.Cluster = cluster.Restricted()
 		return facts, nil
 	}
 	if facts.NodeGroups, err = o.NodeGroups(ctx, config.ClusterName); err != nil {

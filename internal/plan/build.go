@@ -16,7 +16,7 @@ import (
 // Plan must not be used.
 func Build(config params.Config, facts Facts, objects []Object) Outcome {
 	b := &builder{config: config, facts: facts, target: targetOf(config, facts)}
-	b.karpenter = carried(b.target.Release)
+	b.karpenter = versionOf(b.target.Release)
 	b.plan = Plan{Format: Format, Rack: config.Rack, Goal: b.goal()}
 	b.values()
 	if b.cluster(); b.plan.Cluster.Gone {

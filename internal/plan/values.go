@@ -54,7 +54,7 @@ func (v valuesOf) instead(path []string, known map[string]any) string {
 		return "write it as " + places[0]
 	}
 	for _, release := range catalogue.All() {
-		if _, is := find(carried(release).values(), path); is {
+		if _, is := find(versionOf(release).values(), path); is {
 			return fmt.Sprintf("%s has it: write karpenter_version %s, or leave it out", release.Version, release.Version)
 		}
 	}

@@ -25,7 +25,7 @@ func (r *Report) snapshot(ctx context.Context, run store.Run, status *store.Stat
 			tell(status, params.NewProblem("rack", "", "the values of this generation are kept as no snapshot: they have %d bytes compressed, "+
 				"and there is room for %d; shorten the longest JSON", settings.Size, store.MostValues))
 		default:
-			if err := r.keep(ctx, run, *status, *settings, reported); err != nil {
+			if err := r.addSnapshot(ctx, run, *status, *settings, reported); err != nil {
 				return err
 			}
 		}
@@ -41,8 +41,10 @@ func tell(status *store.Status, warning params.Problem) {
 	status.Warnings, status.Incidents = append(status.Warnings, warning), append(status.Incidents, warning)
 }
 
-// keep adds a snapshot, unless the last one has these values: then an earlier call was stopped after it had added it.
-func (r *Report) keep(ctx context.Context, run store.Run, status store.Status, settings store.Settings, reported *store.Reported) error {
+// addSnapshot adds a snapshot, unless the last one has these values: then an earlier call was stopped after it had added it.
+func (r *Report) addSnapshot(
+	ctx context.Context, run store.Run, status store.Status, settings store.Settings, reported *store.Reported,
+) error {
 	last, err := r.Store.LastSnapshot(ctx, status.Rack)
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ func (r *run) precheck(ctx context.Context) error {
 	if err := r.refuse(ctx); err != nil {
 		return err
 	}
-	return r.Checkpoints.Keep(ctx, r.plan.Rack, outcome.CheckpointOff, []byte("{}"))
+	return r.Checkpoints.RecordOnce(ctx, r.plan.Rack, outcome.CheckpointOff, []byte("{}"))
 }
 
 // refuse returns a *outcome.Rejected with everything that prevents turning off and is not forced; nil if nothing does.
