@@ -225,7 +225,7 @@ func (v *Validate) judge(ctx context.Context, in input, tree store.Tree) ([]para
 }
 
 // proposedBy returns the change of which a dry run is asked, and whether it is asked of one.
-func proposedBy(event Event) (change store.Requested, asked bool) {
+func proposedBy(event Event) (change store.Requested, requested bool) {
 	if len(event.Proposed) == 0 {
 		return change, false
 	}
