@@ -230,9 +230,9 @@ func effects(t *testing.T) map[string][]string {
 			_, _, _ = recorder.Get(t.Context(), "demo", "a")
 			all[method.Name] = calls(cloud)
 			for name, do := range map[string]func() error{
-				"Keep":    func() error { return recorder.Keep(t.Context(), "demo", "a", nil) },
-				"Replace": func() error { return recorder.Replace(t.Context(), "demo", "a", nil) },
-				"Forget":  func() error { return recorder.Forget(t.Context(), "demo", "a") },
+				"RecordOnce": func() error { return recorder.RecordOnce(t.Context(), "demo", "a", nil) },
+				"Replace":    func() error { return recorder.Replace(t.Context(), "demo", "a", nil) },
+				"Forget":     func() error { return recorder.Forget(t.Context(), "demo", "a") },
 			} {
 				if err := do(); err != nil {
 					t.Fatal(err)

@@ -110,15 +110,15 @@ func ruleQuota(o *Observed, found *findings) {
 }
 
 func spotRole(o *Observed, found *findings) {
-	var asked []string
+	var launching []string
 	for _, p := range o.pools() {
 		if p.launches("spot") {
-			asked = append(asked, p.name)
+			launching = append(launching, p.name)
 		}
 	}
 	// With Karpenter on, the plan says so itself.
-	if !o.SpotRole && !o.Facts.NoSpotRole && len(asked) > 0 {
-		found.add(Fails, fmt.Sprintf("pool %s may use spot, and the account has no role AWSServiceRoleForEC2Spot", some(asked)),
+	if !o.SpotRole && !o.Facts.NoSpotRole && len(launching) > 0 {
+		found.add(Fails, fmt.Sprintf("pool %s may use spot, and the account has no role AWSServiceRoleForEC2Spot", some(launching)),
 			"Create it, once for the account.", createSpotRole)
 	}
 }

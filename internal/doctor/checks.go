@@ -167,7 +167,7 @@ func Markdown() string {
 			}
 			needs = append(needs, string(s))
 		}
-		fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", c.name, c.looks, c.why, strings.Join(needs, ", "))
+		fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", c.name, c.examines, c.why, strings.Join(needs, ", "))
 	}
 	return out.String()
 }

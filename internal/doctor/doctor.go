@@ -71,7 +71,7 @@ func Examine(o *Observed) Report {
 		if c.name == upgrade && o.Kubernetes == "" {
 			continue
 		}
-		found := c.make(o)
+		found := c.run(o)
 		if len(found) == 0 {
 			all.Good = append(all.Good, c.name)
 		}
@@ -89,9 +89,9 @@ func Examine(o *Observed) Report {
 // check is one check of the observed state.
 type check struct {
 	name string
-	// looks describes what the check examines, and why describes the reason for the check. The documentation shows both;
+	// examines describes what the check looks at, and why the reason for the check. The documentation shows both;
 	// findings show why.
-	looks, why string
+	examines, why string
 	// needs are the sources without which the check cannot be made.
 	needs []Source
 	// validate adds what it finds.
@@ -113,8 +113,8 @@ func (c check) reads() []Source {
 	return c.needs
 }
 
-// make returns the check's findings. If a source that the check needs is missing, the only finding has the reason.
-func (c check) make(o *Observed) (found findings) {
+// run returns the check's findings. If a source that the check needs is missing, the only finding has the reason.
+func (c check) run(o *Observed) (found findings) {
 	for _, s := range c.needs {
 		if o.Unseen[s] != "" {
 			found.unseen(o, s)
@@ -146,13 +146,13 @@ func failsIf(condition bool) Severity {
 	return Warns
 }
 
-// shown is the maximum number of names that a finding lists.
-const shown = 10
+// mostNames is the maximum number of names that a finding lists.
+const mostNames = 10
 
 // some lists the first names and counts the others.
 func some(names []string) string {
-	if len(names) <= shown {
+	if len(names) <= mostNames {
 		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNames], ", "), len(names)-mostNames)
 }

@@ -28,7 +28,7 @@ type message struct{ text string }
 
 func (m message) Error() string { return m.text }
 
-func said(err error) message { return message{outcome.Shorten(err.Error())} }
+func shortened(err error) message { return message{outcome.Shorten(err.Error())} }
 
 // edge converts an error to one of the named types. ctx is the context of the function's call, which ends at the function's
 // timeout. A deadline in the error alone may be that of one request.
@@ -38,19 +38,19 @@ func edge(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, store.ErrLeaseLost):
-		return LeaseLost{said(err)}
+		return LeaseLost{shortened(err)}
 	case errors.As(err, &rejected):
-		return Rejected{said(err)}
+		return Rejected{shortened(err)}
 	case quotaReached(err):
-		return StepFailed{said(err)}
+		return StepFailed{shortened(err)}
 	case throttled(err):
-		return Throttled{said(err)}
+		return Throttled{shortened(err)}
 	case ctx.Err() != nil:
-		return StepFailed{said(fmt.Errorf("the call took longer than its time: %w", err))}
+		return StepFailed{shortened(fmt.Errorf("the call took longer than its time: %w", err))}
 	case unavailable(err):
-		return Unavailable{said(err)}
+		return Unavailable{shortened(err)}
 	default:
-		return StepFailed{said(err)}
+		return StepFailed{shortened(err)}
 	}
 }
 

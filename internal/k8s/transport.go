@@ -70,7 +70,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return response, nil
 	}
 	defer response.Body.Close()
-	reason := fmt.Sprintf("cluster %s: the API server answered %s%s", t.cluster, response.Status, said(response.Body))
+	reason := fmt.Sprintf("cluster %s: the API server answered %s%s", t.cluster, response.Status, answerMessage(response.Body))
 	if status == http.StatusTooManyRequests {
 		return nil, &outcome.NotYet{Reason: outcome.Throttled, Note: reason}
 	}
@@ -103,8 +103,8 @@ func (a *answer) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// said returns the message in the API server's answer, or "".
-func said(body io.Reader) string {
+// answerMessage returns the message in the API server's answer, or "".
+func answerMessage(body io.Reader) string {
 	var status struct {
 		Message string `json:"message"`
 	}

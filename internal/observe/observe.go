@@ -57,54 +57,38 @@ func (o *Observer) Facts(ctx context.Context, config params.Config, records plan
 	}
 	facts.Cluster = cluster
 	if !facts.Authorized(config.Rack) {
-		facts.Cluster = cluster.Asked()
+		facts.Cluster = cluster.Restricted()
 		return facts, nil
 	}
 	if facts.NodeGroups, err = o.NodeGroups(ctx, config.ClusterName); err != nil {
 		return facts, err
 	}
 	known := facts // the reads need the cluster and its node groups, and each sets what is not in known
-	err = together(ctx,
+	err = together(ctx, slices.Concat(o.recordReads(config, known, &facts), o.networkReads(config, known, &facts),
+		o.launchReads(config, &facts), o.imageReads(config, known, &facts), o.identityReads(config, known, &facts))...)
+	return facts, err
+}
+
+// read reads some facts, and sets them.
+type read = func(context.Context) error
+
+// recordReads are of the rack's records.
+func (o *Observer) recordReads(config params.Config, known plan.Facts, facts *plan.Facts) []read {
+	return []read{
 		func(ctx context.Context) (err error) {
-			facts.Records.ClusterLock, err = o.Records.ClusterLock(ctx, cluster.ARN)
-			return err
-		},
-		func(ctx context.Context) (err error) {
-			facts.Architectures, err = o.architectures(ctx, config)
-			return err
-		},
-		func(ctx context.Context) (err error) {
-			facts.Images, err = o.images(ctx, config)
-			return err
-		},
-		func(ctx context.Context) (err error) {
-			facts.AliasImages, err = o.aliasImages(ctx, config.Aliases(), cluster.Version, o.Kubernetes)
-			return err
-		},
-		func(ctx context.Context) (err error) {
-			facts.Reservations, err = o.reservations(ctx, config)
-			return err
-		},
-		func(ctx context.Context) (err error) {
-			facts.PlacementGroups, err = o.placementGroups(ctx, config)
-			return err
-		},
-		func(ctx context.Context) error { return o.aged(ctx, config, cluster.Version, &facts) },
-		func(ctx context.Context) error { return o.credentials(ctx, config, cluster.Cluster, records, &facts) },
-		func(ctx context.Context) (err error) {
-			facts.NoSpotRole, err = o.noSpotRole(ctx, config)
-			return err
-		},
-		func(ctx context.Context) (err error) {
-			if config.Enabled && !records.WasOn {
-				facts.Unmanaged, err = o.unmanaged(ctx, config, cluster.ARN)
-			}
+			facts.Records.ClusterLock, err = o.Records.ClusterLock(ctx, known.Cluster.ARN)
 			return err
 		},
 		func(ctx context.Context) (err error) {
 			facts.Records.Emptied, err = o.emptied(ctx, config, known)
 			return err
 		},
+	}
+}
+
+// networkReads are of the VPC.
+func (o *Observer) networkReads(config params.Config, known plan.Facts, facts *plan.Facts) []read {
+	return []read{
 		func(ctx context.Context) error {
 			subnets, err := o.Subnets(ctx, config, known)
 			for _, s := range subnets {
@@ -116,13 +100,66 @@ func (o *Observer) Facts(ctx context.Context, config params.Config, records plan
 			facts.SecurityGroups, err = o.SecurityGroups(ctx, config, known)
 			return err
 		},
+	}
+}
+
+// launchReads are of what pools name to launch their instances, besides images.
+func (o *Observer) launchReads(config params.Config, facts *plan.Facts) []read {
+	return []read{
+		func(ctx context.Context) (err error) {
+			facts.Architectures, err = o.architectures(ctx, config)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			facts.Reservations, err = o.reservations(ctx, config)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			facts.PlacementGroups, err = o.placementGroups(ctx, config)
+			return err
+		},
+	}
+}
+
+// imageReads are of AMIs.
+func (o *Observer) imageReads(config params.Config, known plan.Facts, facts *plan.Facts) []read {
+	kubernetes := known.Cluster.Version
+	return []read{
+		func(ctx context.Context) (err error) {
+			facts.Images, err = o.images(ctx, config)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			facts.AliasImages, err = o.aliasImages(ctx, config.Aliases(), kubernetes, o.Kubernetes)
+			return err
+		},
+		func(ctx context.Context) error { return o.aged(ctx, config, kubernetes, facts) },
+	}
+}
+
+// identityReads are of credentials and roles, and of what has a name that Sawhorse uses.
+func (o *Observer) identityReads(config params.Config, known plan.Facts, facts *plan.Facts) []read {
+	return []read{
+		func(ctx context.Context) error {
+			return o.credentials(ctx, config, known.Cluster.Cluster, known.Records, facts)
+		},
+		func(ctx context.Context) (err error) {
+			facts.NoSpotRole, err = o.noSpotRole(ctx, config)
+			return err
+		},
 		func(ctx context.Context) (err error) {
 			if config.Enabled {
 				facts.SystemPolicies, err = o.systemPolicies(ctx, config, known)
 			}
 			return err
-		})
-	return facts, err
+		},
+		func(ctx context.Context) (err error) {
+			if config.Enabled && !known.Records.WasOn {
+				facts.Unmanaged, err = o.unmanaged(ctx, config, known.Cluster.ARN)
+			}
+			return err
+		},
+	}
 }
 
 // cluster returns the cluster, or nil if there is none of that name.
@@ -137,7 +174,7 @@ func (o *Observer) cluster(ctx context.Context, name string) (*plan.ClusterFacts
 
 // together runs reads that do not depend on each other, and returns the first error. It limits the number of concurrent
 // requests, because AWS limits the rate for all racks of an account together.
-func together(ctx context.Context, reads ...func(context.Context) error) error {
+func together(ctx context.Context, reads ...read) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(5)
 	for _, read := range reads {

@@ -105,7 +105,8 @@ func TestObserve(t *testing.T) {
 // Autoscaler.
 func TestBuildGroupsThatGoBack(t *testing.T) {
 	s := begin(t)
-	s.must(s.store.Baselines().Keep(t.Context(), "demo", outcome.BaselineSize("build"), []byte(`{"minSize":1,"maxSize":3,"desiredSize":2}`)))
+	size := []byte(`{"minSize":1,"maxSize":3,"desiredSize":2}`)
+	s.must(s.store.Baselines().RecordOnce(t.Context(), "demo", outcome.BaselineSize("build"), size))
 	if got := s.observed(enabled, plan.Records{}).Records.Emptied; len(got) != 1 ||
 		got["build"] != (plan.Scaling{Min: 1, Max: 3, Desired: 2}) {
 		t.Errorf("%+v", got)

@@ -12,9 +12,9 @@ import (
 // is what a step that takes several calls must know of its earlier calls, such as when a drain began. It exists until
 // that work is done.
 type Recorder interface {
-	// Keep records a value. Only the first call for a name has an effect, so that a step that runs again does not record
+	// RecordOnce records a value. Only the first call for a name has an effect, so that a step that runs again does not record
 	// its own work as the state before it.
-	Keep(ctx context.Context, rack, name string, value []byte) error
+	RecordOnce(ctx context.Context, rack, name string, value []byte) error
 	// Replace records a value in the place of what was recorded, in one write: a step that is stopped has the former or
 	// the new one.
 	Replace(ctx context.Context, rack, name string, value []byte) error
@@ -57,7 +57,7 @@ func Recorded[T any](ctx context.Context, records Recorder, rack, name string) (
 	return record, nil
 }
 
-// Record encodes a value as JSON and writes it with a Recorder's method Keep or Replace.
+// Record encodes a value as JSON and writes it with a Recorder's method RecordOnce or Replace.
 func Record(
 	ctx context.Context, write func(ctx context.Context, rack, name string, value []byte) error, rack, name string, value any,
 ) error {
@@ -68,8 +68,8 @@ func Record(
 	return write(ctx, rack, name, encoded)
 }
 
-// ForgetKept deletes a record if it exists. It reads first, so that a step that finds nothing to do writes nothing.
-func ForgetKept(ctx context.Context, records Recorder, rack, name string) error {
+// ForgetIfRecorded deletes a record if it exists. It reads first, so that a step that finds nothing to do writes nothing.
+func ForgetIfRecorded(ctx context.Context, records Recorder, rack, name string) error {
 	_, ok, err := records.Get(ctx, rack, name)
 	if err != nil || !ok {
 		return err

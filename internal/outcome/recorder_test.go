@@ -16,7 +16,7 @@ func TestRecorded(t *testing.T) {
 	if before, err := read(); before != nil || err != nil {
 		t.Errorf("no record: %v, %v", before, err)
 	}
-	if err := outcome.Record(t.Context(), records.Keep, "demo", "sizes", map[string]int{"system": 2}); err != nil {
+	if err := outcome.Record(t.Context(), records.RecordOnce, "demo", "sizes", map[string]int{"system": 2}); err != nil {
 		t.Fatal(err)
 	}
 	if kept, err := read(); err != nil || (*kept)["system"] != 2 {

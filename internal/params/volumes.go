@@ -5,13 +5,41 @@ import (
 	"fmt"
 )
 
-// Limits of EBS for gp3: "Amazon EBS volume types" in its user guide.
+// Limits of EBS for gp3 volumes: "Amazon EBS volume types" in its user guide. BaseIOPS is what a volume of any size has; the
+// throughput is in MiB/s.
 const (
+	BaseIOPS        = 3000
+	LeastThroughput = 125
+	MostThroughput  = 2000
+
 	gp3         = "gp3"
-	baseIOPS    = 3000 // what a volume of any size has
-	mostPerGiB  = 500
 	iopsPerMiBs = 4
 )
+
+// IOPSLimits are EBS's limits of the IOPS of a volume type. PerGiB is the most for each GiB.
+type IOPSLimits struct{ Least, Most, PerGiB int64 }
+
+// ProvisionedIOPS returns the limits of a volume type. They are 0 if its IOPS are not provisioned.
+func ProvisionedIOPS(volumeType string) IOPSLimits {
+	switch volumeType {
+	case gp3:
+		return IOPSLimits{Least: BaseIOPS, Most: 80000, PerGiB: 500}
+	case "io1":
+		return IOPSLimits{Least: 100, Most: 64000, PerGiB: 50}
+	case "io2":
+		return IOPSLimits{Least: 100, Most: 256000, PerGiB: 1000}
+	}
+	return IOPSLimits{}
+}
+
+// MostOf returns the most IOPS that EBS provisions for the size of a volume.
+func (l IOPSLimits) MostOf(gib int64) int64 { return max(l.Least, l.PerGiB*gib) }
+
+// ThroughputOf returns the most throughput that EBS provisions for the IOPS of a gp3 volume.
+func ThroughputOf(iops int64) int64 { return iops / iopsPerMiBs }
+
+// IOPSOf returns the IOPS that a gp3 volume needs for a throughput.
+func IOPSOf(throughput int64) int64 { return throughput * iopsPerMiBs }
 
 // volume is what a pool's volume is to be. What was refused is unknown, and nothing follows from it.
 type volume struct {
@@ -103,19 +131,21 @@ func (r *Result) unprovisioned(v volume, setting string, value int) {
 
 func (r *Result) provisionIOPS(v volume) {
 	parameter, at := v.named("volume_iops")
-	if most := max(baseIOPS, mostPerGiB*v.disk); v.iops > most && v.disk != unknown {
+	limits, iops := ProvisionedIOPS(gp3), int64(v.iops)
+	if most := limits.MostOf(int64(v.disk)); iops > most && v.disk != unknown {
 		r.problem(parameter, at, "%s is %d%s, but EBS provisions at most %d IOPS for each GiB of a gp3 volume, and the pool's disk has %d GiB: "+
-			"allowed are %d; write %[6]d or less, or %[7]s of %[8]d", v.name("volume_iops"), v.iops, inherited(v.iopsOf), mostPerGiB, v.disk,
-			most, v.name("disk"), (v.iops+mostPerGiB-1)/mostPerGiB)
+			"allowed are %d; write %[6]d or less, or %[7]s of %[8]d", v.name("volume_iops"), iops, inherited(v.iopsOf), limits.PerGiB, v.disk,
+			most, v.name("disk"), (iops+limits.PerGiB-1)/limits.PerGiB)
 	}
 }
 
 func (r *Result) provisionThroughput(v volume) {
 	parameter, at := v.named("volume_throughput")
-	if iops := cmp.Or(v.iops, baseIOPS); v.throughput*iopsPerMiBs > iops && iops != unknown {
+	iops, throughput := int64(cmp.Or(v.iops, BaseIOPS)), int64(v.throughput)
+	if most := ThroughputOf(iops); throughput > most && iops != unknown {
 		r.problem(parameter, at, "%s is %d MiB/s%s, but EBS provisions at most 0.25 MiB/s for each of the volume's IOPS, "+
-			"which are %d: allowed are %d; write %[5]d or less, or %[6]s of %[7]d", v.name("volume_throughput"), v.throughput,
-			inherited(v.throughputOf), iops, iops/iopsPerMiBs, v.name("volume_iops"), v.throughput*iopsPerMiBs)
+			"which are %d: allowed are %d; write %[5]d or less, or %[6]s of %[7]d", v.name("volume_throughput"), throughput,
+			inherited(v.throughputOf), iops, most, v.name("volume_iops"), IOPSOf(throughput))
 	}
 }
 

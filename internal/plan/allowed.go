@@ -54,19 +54,19 @@ func (b *builder) imageRepository() {
 	if image == "" || slices.ContainsFunc(named, taken) {
 		return
 	}
-	inForce, kept := b.inForce(imageRepository, image), b.facts.Records.kept()
+	inForce, current := b.inForce(imageRepository, image), b.facts.Records.inForceOrPlanned()
 	for _, release := range b.installable() {
 		if release.Digest != "" {
 			continue
 		}
 		parameter, otherwise := imageRepository, "write a karpenter_version whose digest is known"
-		if inForce && release.Version != kept {
+		if inForce && release.Version != current {
 			parameter = params.ParamVersion
 		}
 		if release.Version != b.target.Version {
 			otherwise = fmt.Sprintf("write it once %s runs, because %s comes back if that fails", b.target.Version, release.Version)
 		}
-		b.disallowed(parameter, inForce && release.Version == kept,
+		b.disallowed(parameter, inForce && release.Version == current,
 			"karpenter_image_repository is %s, and the digest of Karpenter %s's image is not known, so whatever has that tag there would run "+
 				"with the rights of Karpenter's controller; allowed for that version are %s; write one of these, have it added to the stack's "+
 				"context value imageRepositories, or %s", image, release.Version, strings.Join(named, ", "), otherwise)

@@ -16,7 +16,7 @@ import (
 // Plan must not be used.
 func Build(config params.Config, facts Facts, objects []Object) Outcome {
 	b := &builder{config: config, facts: facts, target: targetOf(config, facts)}
-	b.karpenter = carried(b.target.Release)
+	b.karpenter = versionOf(b.target.Release)
 	b.plan = Plan{Format: Format, Rack: config.Rack, Goal: b.goal()}
 	b.values()
 	if b.cluster(); b.plan.Cluster.Gone {
@@ -129,9 +129,9 @@ func (b *builder) cluster() {
 	}
 	b.plan.Cluster = c.Cluster
 	if !b.facts.tagged(b.config.Rack) {
-		says, remedy := b.ownersTag()
+		missing, remedy := b.ownersTag()
 		b.warn("cluster_name", "%s; the rack's access was migrated before and it goes on, but AWS refuses what it would change of the "+
-			"cluster as long as the tag is missing; %s", says, remedy)
+			"cluster as long as the tag is missing; %s", missing, remedy)
 	}
 	b.version()
 }
@@ -140,12 +140,12 @@ func (b *builder) cluster() {
 // whoever writes the rack's parameters could choose any cluster, and the change of its access mode cannot be undone. The
 // plan then names no cluster, so that a full pass does not repair this one.
 func (b *builder) unauthorized() {
-	says, remedy := b.ownersTag()
-	b.problem("cluster_name", "%s; %s; if its owner has let another rack in, write the name of another cluster", says, remedy)
+	missing, remedy := b.ownersTag()
+	b.problem("cluster_name", "%s; %s; if its owner has let another rack in, write the name of another cluster", missing, remedy)
 }
 
 // ownersTag says that the cluster lacks the rack's tag, and what sets it.
-func (b *builder) ownersTag() (says, remedy string) {
+func (b *builder) ownersTag() (missing, remedy string) {
 	rack, cluster, tag := b.config.Rack, b.facts.Cluster, ownership.TagRack+"="+b.config.Rack
 	return fmt.Sprintf("cluster %q does not carry the tag %s, by which its owner lets the rack in", cluster.Name, tag),
 		fmt.Sprintf("run `sawhorse register %s --cluster %s`, or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s`",

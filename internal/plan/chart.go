@@ -90,7 +90,7 @@ func (b *builder) controller() {
 	b.plan.Controller = Controller{CRDs: b.definitions().crds(), Release: b.karpenter.controller(rack, cluster, in)}
 	if b.changes() {
 		if release, err := catalogue.Find(b.facts.Records.InForce()); err == nil {
-			previous := carried(release)
+			previous := versionOf(release)
 			in.Values = within(in.Values, previous.values())
 			b.plan.Controller.Previous = new(previous.controller(rack, cluster, in))
 			b.plan.Controller.Write = b.facts.Writes[params.ParamVersion]

@@ -143,8 +143,8 @@ func (f Facts) tagged(rack string) bool {
 	return !f.Deployment.RequireClusterTag || f.Cluster.Tags[ownership.TagRack] == rack || f.Offline && f.Cluster.Tags == nil
 }
 
-// Asked returns what may be known of a cluster whose owner has not let the rack in: what Authorized looks at.
-func (c ClusterFacts) Asked() *ClusterFacts {
+// Restricted returns what may be known of a cluster whose owner has not let the rack in: what Authorized looks at.
+func (c ClusterFacts) Restricted() *ClusterFacts {
 	return &ClusterFacts{Cluster: Cluster{Name: c.Name, ARN: c.ARN}, AuthMode: c.AuthMode, Tags: c.Tags}
 }
 

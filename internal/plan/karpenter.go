@@ -24,12 +24,12 @@ type karpenter struct {
 	values func() map[string]any
 }
 
-// carriers has the versions that were used, by name.
-var carriers sync.Map
+// usedVersions has the versions that were used, by name.
+var usedVersions sync.Map
 
-// carried returns a version of the catalogue. Its files are decoded once.
-func carried(release catalogue.Release) karpenter {
-	if known, is := carriers.Load(release.Version); is {
+// versionOf returns a version of the catalogue with its files decoded, which is done once.
+func versionOf(release catalogue.Release) karpenter {
+	if known, is := usedVersions.Load(release.Version); is {
 		return known.(karpenter)
 	}
 	texts, err := release.Policies()
@@ -51,7 +51,7 @@ func carried(release catalogue.Release) karpenter {
 		}
 		k.policies[name] = templateOf(policy)
 	}
-	carriers.Store(release.Version, k)
+	usedVersions.Store(release.Version, k)
 	return k
 }
 

@@ -50,8 +50,8 @@ func (r Records) InForce() string {
 	return r.Karpenter.Version
 }
 
-// kept returns the version that a rack stays with: the one in force or, before any was Ready, the one that was planned.
-func (r Records) kept() string {
+// inForceOrPlanned returns the version that a rack stays with: the one in force or, before any was Ready, the one that was planned.
+func (r Records) inForceOrPlanned() string {
 	if !r.WasOn {
 		return ""
 	}
@@ -82,14 +82,14 @@ func Target(config params.Config, facts Facts) catalogue.Release {
 
 func targetOf(config params.Config, facts Facts) target {
 	records, inForce := facts.Records, facts.Records.InForce()
-	wanted, kept := config.KarpenterVersion, records.kept()
+	wanted, current := config.KarpenterVersion, records.inForceOrPlanned()
 	t := target{Release: catalogue.Default()}
 	failed := records.Karpenter.RolledBack
 	switch {
 	case records.WasOn && !config.Enabled: // a removal needs no other version
-		wanted = kept
+		wanted = current
 	case wanted == "":
-		wanted = kept
+		wanted = current
 	case inForce != "" && failed != nil && failed.Version == wanted &&
 		failed.Write == facts.Writes[params.ParamVersion] && !facts.Force.Has(events.ForceVersion):
 		wanted, t.failed = inForce, failed
@@ -184,7 +184,7 @@ func (b *builder) definitions() karpenter {
 			continue
 		}
 		if release, err := catalogue.Find(version); err == nil {
-			newest = carried(release)
+			newest = versionOf(release)
 		}
 	}
 	return newest

@@ -54,7 +54,7 @@ func (v valuesOf) instead(path []string, known map[string]any) string {
 		return "write it as " + places[0]
 	}
 	for _, release := range catalogue.All() {
-		if _, is := find(carried(release).values(), path); is {
+		if _, is := find(versionOf(release).values(), path); is {
 			return fmt.Sprintf("%s has it: write karpenter_version %s, or leave it out", release.Version, release.Version)
 		}
 	}
@@ -104,23 +104,23 @@ func (v valuesOf) value(path []string, given, standing any) {
 		fields, is := given.(map[string]any)
 		switch {
 		case !is:
-			v.wrong(path, given, "an object", `{"key":"value"}`)
+			v.reject(path, given, "an object", `{"key":"value"}`)
 		case !whole:
 			v.object(path, fields, standing)
 		}
 	case []any:
 		if _, is := given.([]any); !is {
-			v.wrong(path, given, "an array", "[…]")
+			v.reject(path, given, "an array", "[…]")
 		}
 	case bool:
 		if _, is := given.(bool); !is {
-			v.wrong(path, given, "true or false, without quotes", strconv.FormatBool(standing))
+			v.reject(path, given, "true or false, without quotes", strconv.FormatBool(standing))
 		}
 	case float64: // the only numbers of YAML as JSON
 		v.number(path, given, standing)
 	default:
 		if _, is := given.(string); !is {
-			v.wrong(path, given, "text, in quotes", strconv.Quote(fmt.Sprint(given)))
+			v.reject(path, given, "text, in quotes", strconv.Quote(fmt.Sprint(given)))
 		}
 	}
 }
@@ -131,15 +131,15 @@ func (v valuesOf) number(path []string, given any, standing float64) {
 	whole, is := given.(int64)
 	switch {
 	case !fraction && !is:
-		v.wrong(path, given, "a number, without quotes", example)
+		v.reject(path, given, "a number, without quotes", example)
 	case fraction && standing == math.Trunc(standing):
-		v.wrong(path, given, "a whole number that is not negative", example)
+		v.reject(path, given, "a whole number that is not negative", example)
 	case number < 0 || whole < 0:
-		v.wrong(path, given, "a number that is not negative", example)
+		v.reject(path, given, "a number that is not negative", example)
 	}
 }
 
-func (v valuesOf) wrong(path []string, given any, allowed, example string) {
+func (v valuesOf) reject(path []string, given any, allowed, example string) {
 	v.refuse(params.Join("", path...), "is %s; allowed is %s; write, for example, %s", params.Shown(given), allowed, example)
 }
 

@@ -19,9 +19,9 @@ func TestEnd(t *testing.T) {
 			must(t, s.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: rack}))
 			must(t, s.SaveRecords(t.Context(), rack, plan.Records{Goal: plan.GoalAccess}))
 			must(t, s.NoteOutputs(t.Context(), rack, map[string]string{"a": "1"}))
-			must(t, s.Baselines().Keep(t.Context(), rack, "nodegroup/build", []byte("before")))
-			must(t, s.Baselines().Keep(t.Context(), rack, "tag/subnet-a", nil))
-			must(t, s.Checkpoints().Keep(t.Context(), rack, "removal", nil))
+			must(t, s.Baselines().RecordOnce(t.Context(), rack, "nodegroup/build", []byte("before")))
+			must(t, s.Baselines().RecordOnce(t.Context(), rack, "tag/subnet-a", nil))
+			must(t, s.Checkpoints().RecordOnce(t.Context(), rack, "removal", nil))
 			must(t, s.SaveContest(t.Context(), rack, "pin/a/b", outcome.Contest{Times: 2}))
 			must(t, s.SaveStatus(t.Context(), Status{Rack: rack}, "digest", Reported{}))
 			if _, err := s.LockCluster(t.Context(), "arn:"+rack, rack); err != nil {

@@ -29,18 +29,18 @@ func (s Status) lasting() Status {
 	return s
 }
 
-// News returns the warnings of a status that the one before did not have, and the number of the others. before is nil if there was none.
-// An incident is news whenever it happens.
-func (s Status) News(before *Status) (warnings []params.Problem, unchanged int) {
+// NewWarnings returns the warnings of a status that the one before did not have, and the number of the others. before is nil if
+// there was none. An incident is new whenever it happens.
+func (s Status) NewWarnings(before *Status) (warnings []params.Problem, unchanged int) {
 	if before == nil {
 		return s.Warnings, 0
 	}
-	told, incidents := slices.Clone(before.Warnings), slices.Clone(s.Incidents)
+	reported, incidents := slices.Clone(before.Warnings), slices.Clone(s.Incidents)
 	for _, w := range s.Warnings {
 		if i := slices.Index(incidents, w); i >= 0 {
 			incidents, warnings = slices.Delete(incidents, i, i+1), append(warnings, w)
-		} else if i := slices.Index(told, w); i >= 0 {
-			told = slices.Delete(told, i, i+1)
+		} else if i := slices.Index(reported, w); i >= 0 {
+			reported = slices.Delete(reported, i, i+1)
 			unchanged++
 		} else {
 			warnings = append(warnings, w)

@@ -26,8 +26,8 @@ type recorder struct {
 	kind  string
 }
 
-// Keep records a value unless there is one.
-func (r recorder) Keep(ctx context.Context, rack, name string, value []byte) error {
+// RecordOnce records a value unless there is one.
+func (r recorder) RecordOnce(ctx context.Context, rack, name string, value []byte) error {
 	err := r.store.put(ctx, r.item(rack, name, value), new("attribute_not_exists(pk)"))
 	if refused(err) {
 		return nil

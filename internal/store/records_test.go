@@ -21,9 +21,9 @@ import (
 // A step that runs again must not record its own work as the baseline.
 func TestOnlyTheFirstBaselineCounts(t *testing.T) {
 	s, _ := store()
-	must(t, s.Baselines().Keep(t.Context(), "demo", "nodegroup/build", []byte("before")))
-	must(t, s.Baselines().Keep(t.Context(), "demo", "nodegroup/build", []byte("our own work")))
-	must(t, s.Baselines().Keep(t.Context(), "other", "nodegroup/build", []byte("another rack's")))
+	must(t, s.Baselines().RecordOnce(t.Context(), "demo", "nodegroup/build", []byte("before")))
+	must(t, s.Baselines().RecordOnce(t.Context(), "demo", "nodegroup/build", []byte("our own work")))
+	must(t, s.Baselines().RecordOnce(t.Context(), "other", "nodegroup/build", []byte("another rack's")))
 	value, ok, err := s.Baselines().Get(t.Context(), "demo", "nodegroup/build")
 	if err != nil || !ok || string(value) != "before" {
 		t.Errorf("%q, %v, %v", value, ok, err)
@@ -33,7 +33,7 @@ func TestOnlyTheFirstBaselineCounts(t *testing.T) {
 	if _, ok, err := s.Baselines().Get(t.Context(), "demo", "nodegroup/build"); ok || err != nil {
 		t.Errorf("after Forget: %v, %v", ok, err)
 	}
-	must(t, s.Baselines().Keep(t.Context(), "demo", "nodegroup/build", []byte("the next time")))
+	must(t, s.Baselines().RecordOnce(t.Context(), "demo", "nodegroup/build", []byte("the next time")))
 	if value, _, _ := s.Baselines().Get(t.Context(), "demo", "nodegroup/build"); string(value) != "the next time" {
 		t.Errorf("%q", value)
 	}
@@ -42,7 +42,7 @@ func TestOnlyTheFirstBaselineCounts(t *testing.T) {
 // Replace is one write, which leaves no moment without a record.
 func TestABaselineIsReplacedInOneWrite(t *testing.T) {
 	s, cloud := store()
-	must(t, s.Baselines().Keep(t.Context(), "demo", "a", []byte("1")))
+	must(t, s.Baselines().RecordOnce(t.Context(), "demo", "a", []byte("1")))
 	cloud.Forget()
 	must(t, s.Baselines().Replace(t.Context(), "demo", "a", []byte("2")))
 	if writes := cloud.Writes(); len(writes) != 1 {
@@ -56,7 +56,7 @@ func TestABaselineIsReplacedInOneWrite(t *testing.T) {
 // A baseline may be empty. That it exists is what matters.
 func TestEmptyBaseline(t *testing.T) {
 	s, _ := store()
-	must(t, s.Baselines().Keep(t.Context(), "demo", "tag/subnet-a", nil))
+	must(t, s.Baselines().RecordOnce(t.Context(), "demo", "tag/subnet-a", nil))
 	if value, ok, err := s.Baselines().Get(t.Context(), "demo", "tag/subnet-a"); err != nil || !ok || len(value) != 0 {
 		t.Errorf("%q, %v, %v", value, ok, err)
 	}
@@ -65,7 +65,7 @@ func TestEmptyBaseline(t *testing.T) {
 // The state before a change and the work under way have names of their own.
 func TestCheckpointsAreNoBaselines(t *testing.T) {
 	s, _ := store()
-	must(t, s.Checkpoints().Keep(t.Context(), "demo", "autoscaler", nil))
+	must(t, s.Checkpoints().RecordOnce(t.Context(), "demo", "autoscaler", nil))
 	if _, ok, err := s.Baselines().Get(t.Context(), "demo", "autoscaler"); ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
 	}
@@ -74,7 +74,7 @@ func TestCheckpointsAreNoBaselines(t *testing.T) {
 func TestBaselineThatCannotBeKeptIsAnError(t *testing.T) {
 	s, cloud := store()
 	cloud.FailAt(1, awsfake.Throttling)
-	keepsCause(t, s.Baselines().Keep(t.Context(), "demo", "x", nil), "rack demo: ")
+	keepsCause(t, s.Baselines().RecordOnce(t.Context(), "demo", "x", nil), "rack demo: ")
 }
 
 // A version does not change what a later one wrote.

@@ -97,9 +97,9 @@ func Validate(in Input) Result {
 	absent, since := d.compiled.Aliases(in.Facts, in.InForce)
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, absent)...)
 	parsed.Advise(since...)
-	unusable, told := d.compiled.Reserved(in.Facts, in.InForce)
+	unusable, advice := d.compiled.Reserved(in.Facts, in.InForce)
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, unusable)...)
-	parsed.Advise(told...)
+	parsed.Advise(advice...)
 	parsed.Add(d.outcome.Problems...)
 	if unrendered != nil {
 		parsed.RejectUnlessDisabling(params.NewProblem(params.ParamController, "", "Karpenter's chart refuses these values (%v); write others, "+

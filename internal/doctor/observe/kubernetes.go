@@ -126,11 +126,11 @@ func (r *reader) launches(ctx context.Context) error {
 	})
 }
 
-// waits is how long a pod may wait for its node. Most have one within a minute or two.
-const waits = 5 * time.Minute
+// longestWait is how long a pod may wait for its node. Most have one within a minute or two.
+const longestWait = 5 * time.Minute
 
-// mostSaid is the length in bytes to which Karpenter's words about a pod are cut: they have all pools.
-const mostSaid = 500
+// longestReason is the length in bytes to which Karpenter's message about a pod is cut: it names all pools.
+const longestReason = 500
 
 // waiting finds among the pods, which have been read before, those that wait for a node, and whose last event of Karpenter's says that it
 // launches none. It reads events only if there are such pods.
@@ -138,7 +138,7 @@ func (r *reader) waiting(ctx context.Context) error {
 	since, last := map[types.UID]time.Time{}, map[types.UID]*corev1.Event{}
 	for i := range r.o.Pods {
 		pod := &r.o.Pods[i]
-		if at, message := k8s.Unschedulable(pod); message != "" && time.Since(at) >= waits &&
+		if at, message := k8s.Unschedulable(pod); message != "" && time.Since(at) >= longestWait &&
 			pod.DeletionTimestamp == nil && !k8s.OfDaemonSet(pod) {
 			since[pod.UID] = at
 		}
@@ -161,7 +161,7 @@ func (r *reader) waiting(ctx context.Context) error {
 	for of, e := range last {
 		if e.Reason == "FailedScheduling" {
 			r.o.Waiting = append(r.o.Waiting, doctor.Waiter{Pod: e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name, Since: since[of],
-				Reason: outcome.ShortenTo(mostSaid, e.Message), Limit: strings.Contains(e.Message, k8s.OverLimit)})
+				Reason: outcome.ShortenTo(longestReason, e.Message), Limit: strings.Contains(e.Message, k8s.OverLimit)})
 		}
 	}
 	return err

@@ -52,7 +52,7 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (progress outcom
 	if err != nil || !changes.Writing() {
 		return progress, err
 	}
-	w := writer{Step: s, Changes: &changes, rack: p.Rack, folder: s.Paths.Params(p.Rack), left: atOnce, progress: &progress}
+	w := writer{Step: s, Changes: &changes, rack: p.Rack, folder: s.Paths.Params(p.Rack), remaining: atOnce, progress: &progress}
 	if w.live, err = store.ReadTree(ctx, s.SSM, w.folder); err != nil {
 		return progress, err
 	}
@@ -67,9 +67,9 @@ type writer struct {
 	*store.Changes
 	rack, folder string
 	live         store.Tree
-	// left is the number of writes that the call may still make.
-	left     int
-	progress *outcome.Progress
+	// remaining is the number of writes that the call may still make.
+	remaining int
+	progress  *outcome.Progress
 }
 
 // all goes through the changes in their order. What comes after a change that is not judged yet is for a later pass.
@@ -183,7 +183,7 @@ const standardTier = 4096
 // put writes one parameter and returns the version that it made. An existing parameter keeps its type, which cannot be changed,
 // and its pattern.
 func (w *writer) put(ctx context.Context, name, value string) (int64, error) {
-	if w.left == 0 {
+	if w.remaining == 0 {
 		return 0, outcome.Wait(pause, "Parameter Store takes %d writes a second", atOnce)
 	}
 	in := &ssm.PutParameterInput{Name: new(w.folder + "/" + name), Value: &value, Overwrite: new(true)}
@@ -197,7 +197,7 @@ func (w *writer) put(ctx context.Context, name, value string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	w.left--
+	w.remaining--
 	action := "written"
 	if value == params.Unset {
 		action = "unset"

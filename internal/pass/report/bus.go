@@ -70,7 +70,7 @@ func (b Bus) put(ctx context.Context, kind, detail string) error {
 // Started sends the event that an iteration with steps begins. before is the status that was reported before, or nil.
 func (b Bus) Started(ctx context.Context, run store.Run, steps []plan.Step, before *store.Status) error {
 	pass := planned(run, steps)
-	pass.Warnings, pass.UnchangedWarnings = store.Status{Warnings: run.Warnings}.News(before)
+	pass.Warnings, pass.UnchangedWarnings = store.Status{Warnings: run.Warnings}.NewWarnings(before)
 	return b.Send(ctx, &events.ReconcileStarted{Pass: pass})
 }
 

@@ -115,7 +115,7 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, reporte
 	}
 	pass, newStatus := r.pass(event, run, status), !reported.Same(status)
 	if before, err := reported.Status(); err == nil { // one that cannot be read has told nothing
-		pass.Warnings, pass.UnchangedWarnings = status.News(before)
+		pass.Warnings, pass.UnchangedWarnings = status.NewWarnings(before)
 	}
 	var rollout *store.Rollout
 	if records.WasOn && !off(status) {

@@ -22,10 +22,10 @@ func (r *Report) snapshot(ctx context.Context, run store.Run, status *store.Stat
 		case settings == nil || settings.Of != run.Values: // those of another pass: the next one finds that there is no snapshot
 		case settings.Size > 0:
 			reported.Values = run.Values
-			tell(status, params.NewProblem("rack", "", "the values of this generation are kept as no snapshot: they have %d bytes compressed, "+
-				"and there is room for %d; shorten the longest JSON", settings.Size, store.MostValues))
+			addIncident(status, params.NewProblem("rack", "", "the values of this generation are kept as no snapshot: they have %d bytes "+
+				"compressed, and there is room for %d; shorten the longest JSON", settings.Size, store.MostValues))
 		default:
-			if err := r.keep(ctx, run, *status, *settings, reported); err != nil {
+			if err := r.addSnapshot(ctx, run, *status, *settings, reported); err != nil {
 				return err
 			}
 		}
@@ -36,13 +36,15 @@ func (r *Report) snapshot(ctx context.Context, run store.Run, status *store.Stat
 	return nil
 }
 
-// tell adds a warning that only this pass has.
-func tell(status *store.Status, warning params.Problem) {
+// addIncident adds a warning that only this pass has.
+func addIncident(status *store.Status, warning params.Problem) {
 	status.Warnings, status.Incidents = append(status.Warnings, warning), append(status.Incidents, warning)
 }
 
-// keep adds a snapshot, unless the last one has these values: then an earlier call was stopped after it had added it.
-func (r *Report) keep(ctx context.Context, run store.Run, status store.Status, settings store.Settings, reported *store.Reported) error {
+// addSnapshot adds a snapshot, unless the last one has these values: then an earlier call was stopped after it had added it.
+func (r *Report) addSnapshot(
+	ctx context.Context, run store.Run, status store.Status, settings store.Settings, reported *store.Reported,
+) error {
 	last, err := r.Store.LastSnapshot(ctx, status.Rack)
 	if err != nil {
 		return err

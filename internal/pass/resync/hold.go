@@ -61,12 +61,12 @@ func (r *Resync) hold(ctx context.Context, f fleet, tick time.Time, wrote store.
 	if err != nil {
 		return nil, err
 	}
-	told := wrote.Operation != ""
-	stale := told && !hold.Has(wrote)
+	reported := wrote.Operation != ""
+	stale := reported && !hold.Has(wrote)
 	failed := []error{r.measureHold(hold)}
 	for _, name := range slices.Sorted(maps.Keys(f.leases)) {
 		lease := f.leases[name]
-		if !lease.Since.IsZero() && (stale || hold.Of(name)) && (told || lease.Held != hold.ID()) {
+		if !lease.Since.IsZero() && (stale || hold.Of(name)) && (reported || lease.Held != hold.ID()) {
 			failed = append(failed, r.Store.Interrupt(ctx, name, hold.ID(), wrote))
 		}
 	}

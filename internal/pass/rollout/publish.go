@@ -74,7 +74,7 @@ func (r *Rollout) report(ctx context.Context, was, next store.Rollout) (outcome.
 	if err != nil || state == "" {
 		return "", err
 	}
-	for _, detail := range news(was, next) {
+	for _, detail := range newEvents(was, next) {
 		if err := r.Send(ctx, detail); err != nil {
 			return "", err
 		}
@@ -119,8 +119,8 @@ func (r *Rollout) publish(ctx context.Context, next store.Rollout) (outcome.Stat
 	return "", nil
 }
 
-// news returns the events of what is new: a rollout has ended, the rack is degraded, or has recovered.
-func news(was, next store.Rollout) (all []events.Outbound) {
+// newEvents returns the events of what is new: a rollout has ended, the rack is degraded, or has recovered.
+func newEvents(was, next store.Rollout) (all []events.Outbound) {
 	if was.Ended.IsZero() && !next.Ended.IsZero() {
 		all = append(all, event(next))
 	}

@@ -226,7 +226,7 @@ func (d *verdict) repair(in input) []plan.Step {
 	d.why = why
 	// Only an event of this pass decides whether the steps skip the checks that protect running pods, and not one of the
 	// pass that made the plan.
-	if len(steps) > 0 && (freezes || takenBack || in.completed || !slices.Equal(last.Force, in.forced())) {
+	if len(steps) > 0 && (freezes || takenBack || !slices.Equal(last.Force, in.forced())) {
 		last.Force = in.forced()
 		d.plan = &last
 	}

@@ -194,7 +194,7 @@ const mostDiffering = 5
 func differences(before, now store.Values, names []string) string {
 	var all []string
 	for _, name := range names[:min(len(names), mostDiffering)] {
-		switch from, to := shown(before, name), shown(now, name); {
+		switch from, to := valueText(before, name), valueText(now, name); {
 		case from == to: // what is cut off, or what is in S3
 			all = append(all, name+" to another text than it was, now "+to)
 		default:
@@ -207,7 +207,7 @@ func differences(before, now store.Values, names []string) string {
 	return strings.Join(all, ", ")
 }
 
-func shown(values store.Values, name string) string {
+func valueText(values store.Values, name string) string {
 	if value, is := values.Params[name]; is {
 		return params.Quoted(value)
 	}
@@ -225,7 +225,7 @@ func (v *Validate) judge(ctx context.Context, in input, tree store.Tree) ([]para
 }
 
 // proposedBy returns the change of which a dry run is asked, and whether it is asked of one.
-func proposedBy(event Event) (change store.Requested, asked bool) {
+func proposedBy(event Event) (change store.Requested, requested bool) {
 	if len(event.Proposed) == 0 {
 		return change, false
 	}

@@ -84,24 +84,3 @@ func TestServiceMonitorsOfTheCluster(t *testing.T) {
 		}
 	}
 }
-
-// A rack whose parameters are rejected is repaired towards the plan in force, also if the version of Sawhorse that made it left the
-// charts' objects out.
-func TestAPlanWithoutTheChartsObjectsIsCompleted(t *testing.T) {
-	s := begin(t, auth, on)
-	s.all = true
-	s.pass(true)
-	p, err := s.store.Plan(t.Context(), "demo")
-	s.must(err)
-	want := len(p.Controller.Release.Objects)
-	p.Controller.Release.Objects = nil
-	s.must(s.store.SavePlan(t.Context(), p))
-	s.write("node_disk=x")
-	s.wrong = map[string]string{"controller/release": "of a Helm release"}
-	if answer := s.pass(true); answer.Outcome != outcome.PassRejected || !slices.Contains(s.steps, "controller/release") {
-		t.Errorf("%s, %v", answer.Outcome, s.steps)
-	}
-	if got := len(s.release().Objects); got != want || want == 0 {
-		t.Errorf("%d objects, want %d", got, want)
-	}
-}

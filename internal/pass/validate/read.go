@@ -15,7 +15,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/plan/charts"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
@@ -30,11 +29,9 @@ type input struct {
 	records  plan.Records
 	reported store.Reported
 	inForce  *plan.Plan
-	// completed means that the plan in the table lacks objects that inForce has.
-	completed bool
-	outputs   map[string]string
-	listed    bool
-	unknown   bool
+	outputs  map[string]string
+	listed   bool
+	unknown  bool
 	// hold is the hold of the stack. wasHeld means that the last pass found the rack held.
 	hold    store.Holding
 	wasHeld bool
@@ -163,7 +160,6 @@ func (v *Validate) observed(ctx context.Context, in input) (input, error) {
 		return in, err
 	}
 	in.facts, in.found, in.audited = facts, found, v.audits(in.inForce)
-	in.complete()
 	mayRead := facts.Cluster == nil || facts.Authorized(in.rack)
 	if mayRead && in.audited && in.full && !in.parsed.Config.Paused {
 		maps.Copy(in.found, v.audit(ctx, in, func(s plan.Step) bool { return !isQueue(s) }))
@@ -175,18 +171,6 @@ func (v *Validate) observed(ctx context.Context, in input) (input, error) {
 		v.inGroups(ctx, &in.facts)
 	}
 	return in, nil
-}
-
-// complete adds the charts' objects to the plan in force, if the version of Sawhorse that made it left them out. A rack whose
-// parameters are rejected is repaired towards that plan.
-func (in *input) complete() {
-	if in.inForce == nil || len(in.inForce.Controller.Release.Objects) > 0 {
-		return
-	}
-	p := *in.inForce
-	if err := charts.Add(&p, in.facts); err == nil && len(p.Controller.Release.Objects) > 0 {
-		in.inForce, in.completed = &p, true
-	}
 }
 
 // read parses the rack's parameters, with the objects that they name.

@@ -77,13 +77,13 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	of := request{rack: event.Rack, full: event.Full, dry: event.DryRun}
 	if event.DryRun {
 		run.Request = event.Request
-		change, asked := proposedBy(event)
+		change, requested := proposedBy(event)
 		if len(change.Malformed) > 0 {
 			run.Problems = change.Malformed
-			told, err := v.Bus.DryRun(ctx, run, nil, nil)
-			return Answer{Outcome: outcome.PassDryRun, Steps: []plan.Step{}, DryRun: told}, err
+			reported, err := v.Bus.DryRun(ctx, run, nil, nil)
+			return Answer{Outcome: outcome.PassDryRun, Steps: []plan.Step{}, DryRun: reported}, err
 		}
-		if asked {
+		if requested {
 			of.proposed = &change
 		}
 	} else {

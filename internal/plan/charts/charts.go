@@ -50,11 +50,11 @@ func Add(p *plan.Plan, facts plan.Facts) error {
 // capabilitiesOf returns what the templates are told about the cluster: its version, and of its APIs those that a template of
 // some version asks for.
 func capabilitiesOf(facts plan.Facts) *common.Capabilities {
-	told := oldest
+	kubernetes := oldest
 	if facts.Cluster != nil && facts.Cluster.Version != "" {
-		told = facts.Cluster.Version
+		kubernetes = facts.Cluster.Version
 	}
-	version, err := common.ParseKubeVersion("v" + told + ".0")
+	version, err := common.ParseKubeVersion("v" + kubernetes + ".0")
 	if err != nil { // on the command line it may be any text
 		version = &common.KubeVersion{Version: "v" + oldest + ".0", Major: "1", Minor: oldest[2:]}
 	}

@@ -15,20 +15,20 @@ import (
 // parameters and configs have set: they stay as they are.
 func (d *draft) block(config params.Config) {
 	blocks, parameter := config.Blocks()
-	own, given := inner(d.spec(), "disruption")["budgets"]
-	budgets, is := own.([]any)
+	written, given := inner(d.spec(), "disruption")["budgets"]
+	budgets, is := written.([]any)
 	switch from := d.blame("disruption", "budgets"); {
 	case len(blocks) == 0 || given && !is || len(budgets) > plan.MostBudgets: // which the CRD refuses
 		return
 	case !given: // Karpenter's default is for pools without any
 		budgets = []any{map[string]any{"nodes": "10%"}}
 	case len(budgets)+len(blocks) > plan.MostBudgets && len(budgets) > len(blocks):
-		d.early.refuse(from, "has %d budgets, and %s adds %d; a NodePool holds at most %d; take out %d", len(budgets), parameter,
+		d.initial.refuse(from, "has %d budgets, and %s adds %d; a NodePool holds at most %d; take out %d", len(budgets), parameter,
 			len(blocks), plan.MostBudgets, len(budgets)+len(blocks)-plan.MostBudgets)
 		return
 	}
 	if len(budgets)+len(blocks) > plan.MostBudgets {
-		d.early.refuse(origin{parameter: parameter}, "makes %d disruption budgets, and a NodePool holds at most %d with its own; write fewer "+
+		d.initial.refuse(origin{parameter: parameter}, "makes %d disruption budgets, and a NodePool holds at most %d with its own; write fewer "+
 			"times, or times that are the same on several days", len(blocks), plan.MostBudgets)
 		return
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // Karpenter's AMI families for Linux, in lower case. It knows no devices of custom.
@@ -66,6 +68,5 @@ func provisionedIOPS(volumeType string, gib int) int64 {
 	if volumeType != "io1" && volumeType != "io2" {
 		return 0
 	}
-	limits := provisioned["io1"]
-	return max(limits.least, min(baseIOPS, limits.perGiB*int64(gib)))
+	return min(params.BaseIOPS, params.ProvisionedIOPS("io1").MostOf(int64(gib)))
 }

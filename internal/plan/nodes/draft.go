@@ -44,8 +44,8 @@ type draft struct {
 	guessed   bool
 	// expressions means that Karpenter evaluates expressions in the field kubelet.
 	expressions bool
-	// early are problems that were found while the manifest was made.
-	early findings
+	// initial are the findings from before the checks, while the manifest was made.
+	initial findings
 }
 
 // place returns the key in origins of a path below spec.
@@ -61,7 +61,7 @@ func place(path []string) string {
 func (p pool) newDraft(apiVersion, kind, rack string) *draft {
 	name, fallback := p.Name, p.from("name")
 	return &draft{
-		kind: kind, name: name, api: p.api, fallback: fallback, layers: []layer{p.defaults, p.own}, origins: make(map[string]origin, 28),
+		kind: kind, name: name, api: p.api, fallback: fallback, layers: []layer{p.defaults, p.poolConfig}, origins: make(map[string]origin, 28),
 		object: plan.Object{
 			"apiVersion": apiVersion, "kind": kind,
 			"metadata": map[string]any{"name": name, "labels": map[string]any{ownership.TagRack: rack}},

@@ -257,8 +257,8 @@ func claimsByPool(objects []plan.Object) map[string][]karpenter.NodeClaim {
 			!claim.StatusConditions().Get(karpenter.ConditionTypeLaunched).IsTrue() {
 			continue
 		}
-		if _, own, rotates := strings.Cut(claim.Annotations[ownership.AnnotationHash], "/"); rotates {
-			claim.Annotations[karpenter.NodePoolHashAnnotationKey] = own
+		if _, hash, rotates := strings.Cut(claim.Annotations[ownership.AnnotationHash], "/"); rotates {
+			claim.Annotations[karpenter.NodePoolHashAnnotationKey] = hash
 		}
 		pool := claim.Labels[karpenter.NodePoolLabelKey]
 		all[pool] = append(all[pool], claim)

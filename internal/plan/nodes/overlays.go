@@ -26,9 +26,9 @@ const kindOverlay = "NodeOverlay"
 // overlays returns the manifests of the NodeOverlays.
 func (a *api) overlays(config params.Config) (all []*draft) {
 	for _, o := range config.Overlays {
-		own := origin{parameter: params.ParamOverlays, path: o.At}
+		from := origin{parameter: params.ParamOverlays, path: o.At}
 		d := &draft{
-			kind: kindOverlay, name: o.Name, api: a, fallback: own, origins: map[string]origin{place(nil): own},
+			kind: kindOverlay, name: o.Name, api: a, fallback: from, origins: map[string]origin{place(nil): from},
 			object: plan.Object{
 				"apiVersion": "karpenter.sh/v1alpha1", "kind": kindOverlay, "spec": map[string]any{},
 				"metadata": map[string]any{"name": o.Name, "labels": map[string]any{ownership.TagRack: config.Rack}},
@@ -75,18 +75,18 @@ func (d *draft) overlay() (found findings) {
 	}
 	requirements, _ := d.spec()["requirements"].([]any)
 	for i, requirement := range requirements {
-		d.askOverlay(&found, map[string]any{"requirements": []any{requirement}}, "requirements", strconv.Itoa(i))
+		d.checkOverlay(&found, map[string]any{"requirements": []any{requirement}}, "requirements", strconv.Itoa(i))
 	}
 	capacity := inner(d.spec(), "capacity")
 	for _, name := range slices.Sorted(maps.Keys(capacity)) {
-		d.askOverlay(&found, map[string]any{"requirements": []any{}, "capacity": map[string]any{name: "1"}}, "capacity", name)
+		d.checkOverlay(&found, map[string]any{"requirements": []any{}, "capacity": map[string]any{name: "1"}}, "capacity", name)
 	}
 	return found
 }
 
-// askOverlay runs Karpenter's check of a NodeOverlay with one part alone. What only the API of another version has is not known
+// checkOverlay runs Karpenter's check of a NodeOverlay with one part alone. What only the API of another version has is not known
 // to it: that version's CRD decides.
-func (d *draft) askOverlay(found *findings, part map[string]any, path ...string) {
+func (d *draft) checkOverlay(found *findings, part map[string]any, path ...string) {
 	object := map[string]any{"spec": part}
 	unknown, refused, broken := builtin().crds[kindOverlay]().check(object)
 	if d.api != builtin() && len(unknown)+len(refused)+len(broken) > 0 {

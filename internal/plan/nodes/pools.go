@@ -20,8 +20,8 @@ type pool struct {
 	from func(field string) origin
 	// taint is a taint that Sawhorse sets, or nil.
 	taint *params.Taint
-	// defaults is karpenter_defaults_config, and own the pool's own config.
-	defaults, own layer
+	// defaults is karpenter_defaults_config, and poolConfig the pool's own config.
+	defaults, poolConfig layer
 	// aliases is karpenter_ami_alias.
 	aliases map[string]string
 	idle    bool
@@ -33,7 +33,9 @@ type pool struct {
 // pools returns the pools of a rack: workload, build, and the additional ones. Without build nodes, the build pool is there
 // to be checked, if it has settings that the workload pool does not have.
 func pools(config params.Config, facts plan.Facts) []pool {
-	workload := pool{Pool: config.Workload, from: workloadOrigin(config), own: layer{params.ParamOverride, "", config.Workload.Override}}
+	workload := pool{
+		Pool: config.Workload, from: workloadOrigin(config), poolConfig: layer{params.ParamOverride, "", config.Workload.Override},
+	}
 	workload.Name, workload.Arch = ownership.WorkloadPool, plan.Arch(config, facts)
 	unseen := len(config.NodeTypes) == 0 && len(facts.OfRole(config, plan.RoleSystem)) == 0
 	workload.guessed = unseen && len(config.Workload.Arch) == 0
@@ -76,13 +78,13 @@ func aliases(config params.Config, facts plan.Facts) map[string]string {
 
 // buildsDiffer reports whether the build pool has settings that the workload pool does not have.
 func buildsDiffer(config params.Config) bool {
-	own := config.Build
-	return len(own.Families)+len(own.Sizes)+len(own.Labels)+len(own.Override.NodePool)+len(own.Override.EC2NodeClass) > 0
+	build := config.Build
+	return len(build.Families)+len(build.Sizes)+len(build.Labels)+len(build.Override.NodePool)+len(build.Override.EC2NodeClass) > 0
 }
 
 // additionalPool returns the pool of an entry of additional_karpenter_nodepools_config, at a path in it.
 func additionalPool(at string, p params.Pool, workload pool) pool {
-	extra := pool{Pool: p, own: layer{params.ParamAdditional, at, p.Override}}
+	extra := pool{Pool: p, poolConfig: layer{params.ParamAdditional, at, p.Override}}
 	var inherited []string
 	if p.Disk == 0 {
 		extra.Disk, inherited = workload.Disk, append(inherited, "disk")
@@ -126,7 +128,7 @@ func workloadOrigin(config params.Config) func(string) origin {
 		"volume_type": "karpenter_node_volume_type", "volume_iops": "karpenter_node_volume_iops",
 		"volume_throughput": "karpenter_node_volume_throughput",
 	}
-	if own := config.Workload.Override; own.NodePool != nil || own.EC2NodeClass != nil {
+	if override := config.Workload.Override; override.NodePool != nil || override.EC2NodeClass != nil {
 		parameters["name"] = params.ParamOverride
 	}
 	if config.Workload.Disk == 0 {
@@ -152,7 +154,7 @@ func workloadOrigin(config params.Config) func(string) origin {
 // buildPool returns the pool for build nodes. It has the workload's expiry, disk and volume and, if its own are not set, the
 // workload's instance families and sizes.
 func buildPool(config params.Config, facts plan.Facts, workload pool) pool {
-	build := pool{Pool: config.Build, idle: !config.BuildNodes, own: layer{params.ParamBuildConfig, "", config.Build.Override}}
+	build := pool{Pool: config.Build, idle: !config.BuildNodes, poolConfig: layer{params.ParamBuildConfig, "", config.Build.Override}}
 	build.Name, build.Arch = ownership.BuildPool, plan.BuildArch(config, facts)
 	build.NodeExpiry, build.Disk, build.VolumeType = workload.NodeExpiry, workload.Disk, workload.VolumeType
 	build.ConsolidationPolicy = "WhenEmpty"
@@ -185,14 +187,14 @@ func (p pool) nodePool(config params.Config) *draft {
 	d.idle, d.tolerated, d.guessed = p.idle, p.taint, p.guessed
 	p.settings(d, func(origin) bool { return true })
 	var before []requirement
-	if p.own.NodePool != nil || p.defaults.NodePool != nil {
+	if p.poolConfig.NodePool != nil || p.defaults.NodePool != nil {
 		before = d.readRequirements()
 	}
 	if p.defaults.NodePool != nil {
 		p.defaultsOfPool().nodePool(d)
 		p.settings(d, func(from origin) bool { return !from.builtin })
 	}
-	p.own.nodePool(d)
+	p.poolConfig.nodePool(d)
 	d.block(config)
 	p.keepTaint(d)
 	if from, known := d.origin([]string{"spec", "template", "spec", "requirements"}); known && from.config {
@@ -209,7 +211,7 @@ func (p pool) nodePool(config params.Config) *draft {
 // until their build ends, and static pools.
 func (p pool) defaultsOfPool() layer {
 	disruption := inner(p.defaults.NodePool, "disruption")
-	if disruption == nil || p.Name != ownership.BuildPool && !p.own.Static() {
+	if disruption == nil || p.Name != ownership.BuildPool && !p.poolConfig.Static() {
 		return p.defaults
 	}
 	disruption = maps.Clone(disruption)
@@ -247,7 +249,7 @@ func (p pool) settings(d *draft, passes func(origin) bool) {
 	p.setTaints(d, passes)
 	set("node_expiry", p.NodeExpiry, "template", "spec", "expireAfter")
 	set("name", map[string]any{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": p.Name}, "template", "spec", "nodeClassRef")
-	if p.own.Static() {
+	if p.poolConfig.Static() {
 		d.set(p.from("name"), "Never", "disruption", "consolidateAfter") // the definition asks for one
 	} else {
 		set("cpu_limit", strconv.Itoa(p.CPULimit), "limits", "cpu")
@@ -301,8 +303,8 @@ func (p pool) setTaints(d *draft, passes func(origin) bool) {
 		}
 	}
 	if p.taint != nil {
-		own := element{taint(*p.taint), p.from("dedicated")}
-		all = append([]element{own}, slices.DeleteFunc(all, func(e element) bool { return e.from == own.from })...)
+		ours := element{taint(*p.taint), p.from("dedicated")}
+		all = append([]element{ours}, slices.DeleteFunc(all, func(e element) bool { return e.from == ours.from })...)
 	}
 	if len(all) > 0 {
 		d.list(all, at...)
@@ -311,7 +313,7 @@ func (p pool) setTaints(d *draft, passes func(origin) bool) {
 
 // keepTaint puts the build nodes' taint before those of the pool's own config.
 func (p pool) keepTaint(d *draft) {
-	if _, replaced := inner(p.own.NodePool, "template", "spec")["taints"].([]any); replaced && p.Name == ownership.BuildPool {
+	if _, replaced := inner(p.poolConfig.NodePool, "template", "spec")["taints"].([]any); replaced && p.Name == ownership.BuildPool {
 		p.setTaints(d, func(origin) bool { return false })
 	}
 }
@@ -320,9 +322,11 @@ func (p pool) nodeClass(config params.Config) *draft {
 	d := p.newDraft("karpenter.k8s.aws/v1", "EC2NodeClass", config.Rack)
 	d.idle = p.idle
 	discovery := []any{map[string]any{"tags": map[string]any{ownership.TagDiscovery: config.ClusterName}}}
-	own := p.from("name")
-	d.set(own, []any{map[string]any{"alias": "al2023@latest"}}, "amiSelectorTerms")
-	d.set(own, map[string]any{"httpEndpoint": "enabled", "httpTokens": "required", "httpPutResponseHopLimit": int64(1)}, "metadataOptions")
+	fallback := p.from("name")
+	d.set(fallback, []any{map[string]any{"alias": "al2023@latest"}}, "amiSelectorTerms")
+	d.set(fallback, map[string]any{
+		"httpEndpoint": "enabled", "httpTokens": "required", "httpPutResponseHopLimit": int64(1),
+	}, "metadataOptions")
 	p.defaults.nodeClass(d)
 	for _, key := range slices.Sorted(maps.Keys(config.Tags)) {
 		d.set(origin{parameter: "tags"}, config.Tags[key], "tags", key)
@@ -337,14 +341,14 @@ func (p pool) nodeClass(config params.Config) *draft {
 	if p.IMDSHops > 0 {
 		d.set(p.from("imds_hop_limit"), int64(p.IMDSHops), "metadataOptions", "httpPutResponseHopLimit")
 	}
-	p.own.nodeClass(d)
+	p.poolConfig.nodeClass(d)
 	p.setDevices(d)
-	d.set(own, p.role(config), "role")
+	d.set(fallback, p.role(config), "role")
 	cluster := origin{parameter: "cluster_name", builtin: !config.Has("cluster_name")}
 	d.set(cluster, discovery, "subnetSelectorTerms")
 	d.set(cluster, discovery, "securityGroupSelectorTerms")
-	d.set(own, ownership.NodeName(config.Rack, p.Name), "tags", ownership.TagName)
-	d.set(own, config.Rack, "tags", ownership.TagRackOfNode)
+	d.set(fallback, ownership.NodeName(config.Rack, p.Name), "tags", ownership.TagName)
+	d.set(fallback, config.Rack, "tags", ownership.TagRackOfNode)
 	return d
 }
 
@@ -386,7 +390,7 @@ func (p pool) role(config params.Config) string {
 func (p pool) setDevices(d *draft) {
 	fields := []string{"disk", "volume_type", "volume_iops", "volume_throughput"}
 	given := slices.ContainsFunc(fields, func(field string) bool { return !p.from(field).builtin })
-	if p.own.EC2NodeClass["blockDeviceMappings"] != nil || p.defaults.EC2NodeClass["blockDeviceMappings"] != nil && !given {
+	if p.poolConfig.EC2NodeClass["blockDeviceMappings"] != nil || p.defaults.EC2NodeClass["blockDeviceMappings"] != nil && !given {
 		return
 	}
 	devices := p.devices(bootFamily(d.spec()))

@@ -40,12 +40,12 @@ func (c Compiled) Static(facts plan.Facts, inForce *plan.Plan) (found []params.P
 		if d.kind != "NodePool" || d.idle || before == nil || static(before) == static(d.object) {
 			continue
 		}
-		own := d.layers[len(d.layers)-1]
+		last := d.layers[len(d.layers)-1]
 		is, instead := "is there, and NodePool %s in force is not static", "leave it out"
 		if static(before) {
 			is, instead = "is not there, and NodePool %s in force is static", "write it again"
 		}
-		all.refuse(own.from("nodePool", "replicas"), is+": Kubernetes refuses to change a pool from one kind to the other; %s, or make a pool "+
+		all.refuse(last.from("nodePool", "replicas"), is+": Kubernetes refuses to change a pool from one kind to the other; %s, or make a pool "+
 			"of another name", d.name, instead)
 	}
 	return all

@@ -38,7 +38,7 @@ func (d *draft) typed(agreed bool) (found findings) {
 		return nil
 	}
 	template := inner(d.spec(), "template")
-	ask := func(part map[string]any, path ...string) {
+	check := func(part map[string]any, path ...string) {
 		if err := runtimeValidate(part); err != nil && !d.newer(part) {
 			found.disliked(d.blame(append([]string{"template"}, path...)...), err)
 		}
@@ -46,12 +46,12 @@ func (d *draft) typed(agreed bool) (found findings) {
 	if !agreed {
 		labels := inner(template, "metadata", "labels")
 		for _, key := range slices.Sorted(maps.Keys(labels)) {
-			ask(map[string]any{"metadata": map[string]any{"labels": map[string]any{key: labels[key]}}}, "metadata", "labels", key)
+			check(map[string]any{"metadata": map[string]any{"labels": map[string]any{key: labels[key]}}}, "metadata", "labels", key)
 		}
 		for _, list := range []string{"taints", "startupTaints", "requirements"} {
 			entries, _ := inner(template, "spec")[list].([]any)
 			for i, entry := range entries {
-				ask(map[string]any{"spec": map[string]any{list: []any{entry}}}, "spec", list, strconv.Itoa(i))
+				check(map[string]any{"spec": map[string]any{list: []any{entry}}}, "spec", list, strconv.Itoa(i))
 			}
 		}
 	}

@@ -13,18 +13,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// provisioned are EBS's limits of the IOPS of volume types that have them provisioned: "Amazon EBS volume types" in its
-// user guide. perGiB is the most for each GiB.
-var provisioned = map[string]struct{ least, most, perGiB int64 }{
-	"gp3": {least: baseIOPS, most: 80000, perGiB: 500},
-	"io1": {least: 100, most: 64000, perGiB: 50},
-	"io2": {least: 100, most: 256000, perGiB: 1000},
-}
-
-// baseIOPS is what a gp3 volume of any size has. leastThroughput and mostThroughput are the limits of its throughput
-// in MiB/s, which is also at most a quarter of its IOPS.
-const baseIOPS, leastThroughput, mostThroughput = 3000, 125, 2000
-
 // bootDevice is the device that the AMIs of every Linux family that Karpenter knows boot from.
 const bootDevice = "/dev/xvda"
 
@@ -46,7 +34,7 @@ func (d *draft) volumes() (found findings) {
 		}
 		iops, given := ebs["iops"].(int64)
 		v.iops(iops, given)
-		v.throughput(cmp.Or(iops, int64(baseIOPS)))
+		v.throughput(cmp.Or(iops, int64(params.BaseIOPS)))
 	}
 	return found
 }
@@ -115,22 +103,22 @@ func (v *volume) size() {
 var firstDigits = regexp.MustCompile(`^[1-9][0-9]*`)
 
 func (v *volume) iops(iops int64, given bool) {
-	limits := provisioned[v.kind]
-	switch most := max(limits.least, limits.perGiB*v.gib); {
-	case limits.most == 0 && given:
+	limits := params.ProvisionedIOPS(v.kind)
+	switch most := limits.MostOf(v.gib); {
+	case limits.Most == 0 && given:
 		v.refuse("iops", "is %d, and IOPS of a volume of type %s cannot be provisioned; leave it out, or write the volumeType gp3",
 			iops, v.kind)
-	case limits.most == 0:
+	case limits.Most == 0:
 	case !given && v.kind != "gp3":
 		v.refuse("iops", "is missing, and EC2 makes no volume of type %s without; write, for example, %d",
-			v.kind, min(int64(baseIOPS), most))
+			v.kind, min(int64(params.BaseIOPS), most))
 	case !given:
-	case iops < limits.least || iops > limits.most:
+	case iops < limits.Least || iops > limits.Most:
 		v.refuse("iops", "is %d; a volume of type %s has from %d to %d; write one of these",
-			iops, v.kind, limits.least, limits.most)
+			iops, v.kind, limits.Least, limits.Most)
 	case v.gib > 0 && iops > most:
 		v.refuse("iops", "is %d, and EBS provisions at most %d for each GiB of a volume of type %s, and this one has %d GiB; write %d or less, "+
-			"or a larger volumeSize", iops, limits.perGiB, v.kind, v.gib, most)
+			"or a larger volumeSize", iops, limits.PerGiB, v.kind, v.gib, most)
 	}
 }
 
@@ -151,12 +139,12 @@ func (v *volume) throughput(iops int64) {
 	case v.kind != "gp3":
 		v.refuse("throughput", "is %d, and only that of a gp3 volume can be provisioned; leave it out, or write the volumeType gp3",
 			throughput)
-	case throughput < leastThroughput || throughput > mostThroughput:
+	case throughput < params.LeastThroughput || throughput > params.MostThroughput:
 		v.refuse("throughput", "is %d; a gp3 volume has from %d to %d MiB/s; write one of these",
-			throughput, leastThroughput, mostThroughput)
-	case throughput*4 > iops:
+			throughput, params.LeastThroughput, params.MostThroughput)
+	case throughput > params.ThroughputOf(iops):
 		v.refuse("throughput", "is %d MiB/s, and EBS provisions at most a quarter of the volume's IOPS, which are %d; write %d or less, or "+
-			"iops of %d", throughput, iops, iops/4, throughput*4)
+			"iops of %d", throughput, iops, params.ThroughputOf(iops), params.IOPSOf(throughput))
 	}
 }
 

@@ -137,7 +137,7 @@ func (a *Step) update(p *plan.Plan, function string, live *types.AccessEntry, w 
 				ClusterName: &p.Cluster.Name, PrincipalArn: &role, KubernetesGroups: wanted,
 			})
 			if err != nil {
-				return a.tooEarly(function, live.CreatedAt, fmt.Errorf("access entry %s: update: %w", role, err), w)
+				return a.waitIfNew(function, live.CreatedAt, fmt.Errorf("access entry %s: update: %w", role, err), w)
 			}
 			return nil
 		},
@@ -149,7 +149,7 @@ func (a *Step) update(p *plan.Plan, function string, live *types.AccessEntry, w 
 func (a *Step) policy(ctx context.Context, p *plan.Plan, function string, made *time.Time, w *resource.Writer) error {
 	if administrators[function] {
 		if err := a.associate(ctx, p, function, w); err != nil {
-			return a.tooEarly(function, made, err, w)
+			return a.waitIfNew(function, made, err, w)
 		}
 	}
 	if made != nil && a.Now().Before(made.Add(2*poll)) {
@@ -158,8 +158,8 @@ func (a *Step) policy(ctx context.Context, p *plan.Plan, function string, made *
 	return nil
 }
 
-// tooEarly turns the error of a call about an entry that EKS shows and does not find into a wait.
-func (a *Step) tooEarly(function string, made *time.Time, err error, w *resource.Writer) error {
+// waitIfNew turns the error of a call about an entry that EKS shows and does not find into a wait.
+func (a *Step) waitIfNew(function string, made *time.Time, err error, w *resource.Writer) error {
 	if notFound(err) && (outcome.Young(made, a.Now()) || w.Recent(aspect(function))) {
 		return outcome.Wait(poll,
 			"EKS does not show the access entry of function %s everywhere yet: it was made or deleted moments ago", function)

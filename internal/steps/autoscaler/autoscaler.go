@@ -60,7 +60,7 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progres
 		err = outcome.Wait(poll, "%v", err) // the Deployment was written between our read and our write
 	case err == nil && p.Autoscaler.State != plan.AutoscalerBaseline:
 		// The hand-over is complete: turning off must check the capacity again.
-		err = outcome.ForgetKept(ctx, s.Checkpoints, p.Rack, outcome.CheckpointOff)
+		err = outcome.ForgetIfRecorded(ctx, s.Checkpoints, p.Rack, outcome.CheckpointOff)
 	}
 	return run.progress.Until(err)
 }

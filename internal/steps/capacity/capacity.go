@@ -28,7 +28,7 @@ type EKS interface {
 	UpdateNodegroupConfig(context.Context, *eks.UpdateNodegroupConfigInput, ...func(*eks.Options)) (*eks.UpdateNodegroupConfigOutput, error)
 }
 
-// poll is how long to wait before the next look at starting nodes. patience is how long to wait if the operator has to
+// poll is how long to wait before the nodes that start are read again. patience is how long to wait if the operator has to
 // act first.
 const poll, patience = 5 * time.Second, 30 * time.Second
 
@@ -47,9 +47,9 @@ func (r *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Prog
 		return outcome.Progress{}, err
 	}
 	run := &run{Step: r, plan: p, client: client}
-	do := run.make
+	do := run.provide
 	if part == "fit" {
-		do = run.ask
+		do = run.precheck
 	}
 	err = do(ctx)
 	return run.progress.Until(err)
@@ -60,18 +60,19 @@ type run struct {
 	*Step
 	plan   *plan.Plan
 	client *k8s.Client
-	// begun means that the removal has begun and cannot be undone, onward that it goes on without capacity, also because it
+	// begun means that the removal has begun and cannot be undone, goesOn that it goes on without capacity, also because it
 	// was forced.
-	begun, onward bool
+	begun, goesOn bool
 	progress      outcome.Progress
 }
 
-func (r *run) make(ctx context.Context) error {
+// provide scales the system node groups up until the pods of Karpenter's nodes have capacity, and waits for it.
+func (r *run) provide(ctx context.Context) error {
 	unmanaged, err := r.client.UnmanagedNodePools(ctx, r.plan.Rack)
 	if err != nil {
 		return err
 	}
-	leaving, err := leaving(ctx, r.client, unmanaged)
+	leaving, err := leavingNodes(ctx, r.client, unmanaged)
 	if err != nil {
 		return err
 	}
@@ -81,11 +82,11 @@ func (r *run) make(ctx context.Context) error {
 	if _, r.begun, err = r.Checkpoints.Get(ctx, r.plan.Rack, outcome.CheckpointRemoval); err != nil {
 		return err
 	}
-	r.onward = r.begun || r.plan.Force.Has(events.ForceRoom)
+	r.goesOn = r.begun || r.plan.Force.Has(events.ForceRoom)
 	if err := refusals.UnmanagedNodePools(unmanaged, r.begun || r.plan.Force.Has(events.ForceForeignPools), &r.progress); err != nil {
-		return r.hold(err)
+		return r.waitInstead(err)
 	}
-	seen, err := look(ctx, r.client, leaving)
+	seen, err := readSurvey(ctx, r.client, leaving)
 	if err != nil {
 		return err
 	}
@@ -103,9 +104,9 @@ func (r *run) make(ctx context.Context) error {
 	return r.scale(ctx, lack)
 }
 
-// hold waits for what the first step would have rejected. By now the build groups are restored, so a rejection would leave
+// waitInstead waits for what the first step would have rejected. By now the build groups are restored, so a rejection would leave
 // the rack half off.
-func (r *run) hold(err error) error {
+func (r *run) waitInstead(err error) error {
 	var rejected *outcome.Rejected
 	if !errors.As(err, &rejected) {
 		return err
@@ -149,29 +150,29 @@ func (r *run) lack(ctx context.Context, seen *survey, more []displacedPod) (*sho
 	for _, g := range slices.Concat(s.groups, s.builds) {
 		places = append(places, g.more(g.coming))
 	}
-	s.left = estimate(pods, places)
+	s.missing = estimate(pods, places)
 	for _, g := range s.groups {
-		g.added = max(0, min(g.further.nodesFor(s.left), g.size.Max-g.size.Desired))
+		g.added = max(0, min(g.further.nodesFor(s.missing), g.size.Max-g.size.Desired))
 		places = append(places, g.more(g.added))
-		s.left = estimate(pods, places)
+		s.missing = estimate(pods, places)
 	}
 	return s, nil
 }
 
 // scale asks EKS for the further nodes that the pods need, and waits for them.
 func (r *run) scale(ctx context.Context, lack *shortage) error {
-	if !lack.left.none() && !r.onward {
-		return r.hold(lack.refuse())
+	if !lack.missing.none() && !r.goesOn {
+		return r.waitInstead(lack.refuse())
 	}
 	if err := r.raise(ctx, lack.groups); err != nil {
 		return err
 	}
 	switch {
-	case !lack.left.none():
+	case !lack.missing.none():
 		r.progress.Happened("karpenter_enabled",
 			"Karpenter's nodes are drained although %s. Pods without a place stay Pending until there is one: "+
 				"give the system node groups, or others, more nodes, or stop those pods.", lack.figures())
-	case r.onward:
+	case r.goesOn:
 		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. Nodes for the rest are starting; "+
 			"if pods stay Pending, give the node groups more nodes, or stop those pods.", lack.figures())
 	default:

@@ -56,8 +56,8 @@ func (p place) room(pods []displacedPod) corev1.ResourceList {
 type lack struct {
 	misfits []displacedPod
 	amounts corev1.ResourceList
-	// counted are the pods that the amounts are those of.
-	counted []displacedPod
+	// fitting are the pods that some place takes, even one without nodes. The amounts are what they lack together.
+	fitting []displacedPod
 }
 
 func (l lack) none() bool { return len(l.misfits)+len(l.amounts) == 0 }
@@ -75,13 +75,13 @@ func estimate(pods []displacedPod, places []place) lack {
 			l.misfits = append(l.misfits, m)
 		}
 		if slices.ContainsFunc(places, func(p place) bool { return p.takes(m) }) {
-			l.counted = append(l.counted, m)
+			l.fitting = append(l.fitting, m)
 		}
 	}
-	l.amounts = requested(l.counted)
+	l.amounts = requested(l.fitting)
 	for _, p := range places {
-		if slices.ContainsFunc(l.counted, p.takes) {
-			for room := p.room(l.counted); p.count > 0; p.count-- {
+		if slices.ContainsFunc(l.fitting, p.takes) {
+			for room := p.room(l.fitting); p.count > 0; p.count-- {
 				subtract(l.amounts, room)
 			}
 		}
@@ -92,14 +92,14 @@ func estimate(pods []displacedPod, places []place) lack {
 
 // nodesFor returns how many more nodes of a place meet what the pods lack, as far as these do anything for it.
 func (p place) nodesFor(l lack) int {
-	if !slices.ContainsFunc(l.counted, p.takes) {
+	if !slices.ContainsFunc(l.fitting, p.takes) {
 		return 0
 	}
 	var nodes int64
 	if slices.ContainsFunc(l.misfits, p.takes) {
 		nodes = 1
 	}
-	room := p.room(l.counted)
+	room := p.room(l.fitting)
 	for name, short := range l.amounts {
 		if each := room[name]; each.MilliValue() > 0 {
 			nodes = max(nodes, (short.MilliValue()+each.MilliValue()-1)/each.MilliValue())

@@ -20,8 +20,8 @@ type shortage struct {
 	displaced, more []displacedPod
 	// free is what the other nodes have.
 	free corev1.ResourceList
-	// now is what the pods lack on the other nodes, left what they lack with the groups at their maximum too.
-	now, left lack
+	// now is what the pods lack on the other nodes, missing what they lack with the groups at their maximum too.
+	now, missing lack
 	// groups are the system groups, which can grow. builds are the build groups, of which only nodes that are starting
 	// count.
 	groups, builds []*group
@@ -39,32 +39,32 @@ func (s *shortage) refuse() error {
 // figures says what the pods request, what is free, what the groups could add, and what is missing then.
 func (s *shortage) figures() string {
 	pods := slices.Concat(s.displaced, s.more)
-	print := func(list corev1.ResourceList) string { return amounts(list, requested(pods)) }
-	said := fmt.Sprintf("by an estimate the %d pods on Karpenter's nodes", len(s.displaced))
+	printed := func(list corev1.ResourceList) string { return amounts(list, requested(pods)) }
+	text := fmt.Sprintf("by an estimate the %d pods on Karpenter's nodes", len(s.displaced))
 	if len(s.more) > 0 {
-		said += fmt.Sprintf(" and %d of Cluster Autoscaler", len(s.more))
+		text += fmt.Sprintf(" and %d of Cluster Autoscaler", len(s.more))
 	}
-	said += fmt.Sprintf(" request %s, and the other Ready nodes have %s free", print(requested(pods)), print(s.free))
+	text += fmt.Sprintf(" request %s, and the other Ready nodes have %s free", printed(requested(pods)), printed(s.free))
 	for _, g := range s.groups {
-		said += fmt.Sprintf("; node group %s has %d of at most %d nodes", g.name, g.size.Desired, g.size.Max)
+		text += fmt.Sprintf("; node group %s has %d of at most %d nodes", g.name, g.size.Desired, g.size.Max)
 		if g.size.Max > g.size.Desired && len(g.further.free) > 0 {
-			said += fmt.Sprintf(" and could add %d with %s each", g.size.Max-g.size.Desired, print(g.further.free))
+			text += fmt.Sprintf(" and could add %d with %s each", g.size.Max-g.size.Desired, printed(g.further.free))
 		}
 	}
-	if misfits := s.left.misfits; len(misfits) > 0 {
-		said += fmt.Sprintf("; %d pod(s) have no place then: %s", len(misfits), some(misfits))
+	if misfits := s.missing.misfits; len(misfits) > 0 {
+		text += fmt.Sprintf("; %d pod(s) have no place then: %s", len(misfits), some(misfits))
 	}
-	if short := s.left.amounts; len(short) > 0 {
-		said += "; room for " + print(short) + " is missing then (a node counts for as many pods as it could hold of the smallest)"
+	if short := s.missing.amounts; len(short) > 0 {
+		text += "; room for " + printed(short) + " is missing then (a node counts for as many pods as it could hold of the smallest)"
 	}
-	return said
+	return text
 }
 
 // remedy says what to do about what is missing with all groups at their maximum.
 func (s *shortage) remedy() string {
 	var all []string
 	for _, g := range s.groups {
-		if more := g.further.nodesFor(s.left); more > 0 {
+		if more := g.further.nodesFor(s.missing); more > 0 {
 			most := g.size.Max + more
 			all = append(all,
 				fmt.Sprintf("raise the maximum of node group %s to %d with `aws eks update-nodegroup-config --cluster-name %s "+
@@ -78,7 +78,7 @@ func (s *shortage) remedy() string {
 		}
 	}
 	var others []displacedPod
-	for _, m := range s.left.misfits {
+	for _, m := range s.missing.misfits {
 		if !slices.ContainsFunc(s.groups, func(g *group) bool { return g.further.takes(m) }) {
 			others = append(others, m)
 		}
@@ -87,8 +87,8 @@ func (s *shortage) remedy() string {
 		all = append(all, "add a node group with the labels, the taints and the size that the pods need, or delete or change the pods: "+
 			"their nodeSelector, affinity, tolerations and requests keep them off the nodes of these groups "+some(others))
 	}
-	said := strings.Join(all, "; ")
-	return strings.ToUpper(said[:1]) + said[1:]
+	text := strings.Join(all, "; ")
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // some names the first few pods with their requests.

@@ -26,20 +26,21 @@ type survey struct {
 	daemons map[string]corev1.ResourceList
 }
 
-// leaving returns the names of the nodes that are removed with the rack's pools: all of Karpenter's nodes except those
+// leavingNodes returns the names of the nodes that are removed with the rack's pools: all of Karpenter's nodes except those
 // of NodePools that Sawhorse did not make. It does not look for their NodePools, because these may be deleted before
 // the nodes.
-func leaving(ctx context.Context, client *k8s.Client, unmanaged []string) (map[string]bool, error) {
-	leaving := map[string]bool{}
-	return leaving, client.Each(ctx, k8s.Node, "", ownership.LabelPool, func(node *unstructured.Unstructured) error {
+func leavingNodes(ctx context.Context, client *k8s.Client, unmanaged []string) (map[string]bool, error) {
+	nodes := map[string]bool{}
+	return nodes, client.Each(ctx, k8s.Node, "", ownership.LabelPool, func(node *unstructured.Unstructured) error {
 		if !slices.Contains(unmanaged, node.GetLabels()[ownership.LabelPool]) {
-			leaving[node.GetName()] = true
+			nodes[node.GetName()] = true
 		}
 		return nil
 	})
 }
 
-func look(ctx context.Context, client *k8s.Client, leaving map[string]bool) (*survey, error) {
+// readSurvey reads the cluster's nodes and pods, of which those on leaving nodes are displaced.
+func readSurvey(ctx context.Context, client *k8s.Client, leaving map[string]bool) (*survey, error) {
 	s := &survey{daemons: map[string]corev1.ResourceList{}}
 	byName := map[string]*place{}
 	err := client.Each(ctx, k8s.Node, "", "", func(object *unstructured.Unstructured) error {

@@ -66,7 +66,7 @@ func (r *run) attempt(ctx context.Context) (*attempt, error) {
 	return outcome.Recorded[attempt](ctx, r.Checkpoints, r.plan.Rack, attemptKey)
 }
 
-func (r *run) keep(ctx context.Context, at *attempt) error {
+func (r *run) save(ctx context.Context, at *attempt) error {
 	return outcome.Record(ctx, r.Checkpoints.Replace, r.plan.Rack, attemptKey, at)
 }
 
@@ -112,7 +112,7 @@ func (r *run) change(ctx context.Context, at *attempt) error {
 	}
 	if at.Installed.IsZero() {
 		at.Installed = r.Now().UTC()
-		if err := r.keep(ctx, at); err != nil {
+		if err := r.save(ctx, at); err != nil {
 			return err
 		}
 	}
@@ -157,7 +157,7 @@ func (r *run) begin(ctx context.Context, before *attempt) (*attempt, error) {
 	if _, err := r.note(ctx, func(record *plan.KarpenterRecord) { record.RolledBack = nil }); err != nil {
 		return nil, err
 	}
-	return at, r.keep(ctx, at)
+	return at, r.save(ctx, at)
 }
 
 // fail records that a version does not work, and begins the way back. The record of the rack comes first: if the call is
@@ -168,7 +168,7 @@ func (r *run) fail(ctx context.Context, at *attempt, reason string) error {
 		return err
 	}
 	at.Failure, at.Failed, at.Generation, at.Replaced = reason, r.Now().UTC(), r.plan.Generation, time.Time{}
-	if err := r.keep(ctx, at); err != nil {
+	if err := r.save(ctx, at); err != nil {
 		return err
 	}
 	return r.back(ctx, at)
@@ -212,7 +212,7 @@ func (r *run) inForce(ctx context.Context) error {
 		return err
 	}
 	r.progress.Outputs = map[string]string{"karpenter_version": record.Version, "karpenter_version_before": record.Before}
-	return outcome.ForgetKept(ctx, r.Checkpoints, r.plan.Rack, attemptKey)
+	return outcome.ForgetIfRecorded(ctx, r.Checkpoints, r.plan.Rack, attemptKey)
 }
 
 // uninstalled records that the rack runs no Karpenter. Its CRDs stay.
@@ -225,7 +225,7 @@ func (r *run) uninstalled(ctx context.Context) error {
 		return err
 	}
 	r.progress.Outputs = map[string]string{"karpenter_version": "", "karpenter_version_before": ""}
-	return outcome.ForgetKept(ctx, r.Checkpoints, r.plan.Rack, attemptKey)
+	return outcome.ForgetIfRecorded(ctx, r.Checkpoints, r.plan.Rack, attemptKey)
 }
 
 // lasting reports whether an error will stay if the call is repeated: one of the objects, and not of the API server or of

@@ -205,7 +205,7 @@ func takeoverKey(release string) string { return "controller/helm/" + release }
 func (r *run) takesOver(ctx context.Context, release string, released bool) (bool, error) {
 	key, err := takeoverKey(release), error(nil)
 	if released {
-		err = r.Checkpoints.Keep(ctx, r.plan.Rack, key, []byte("true"))
+		err = r.Checkpoints.RecordOnce(ctx, r.plan.Rack, key, []byte("true"))
 	} else {
 		_, released, err = r.Checkpoints.Get(ctx, r.plan.Rack, key)
 	}

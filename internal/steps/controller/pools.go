@@ -104,7 +104,7 @@ func (r *run) leads(ctx context.Context, at *attempt) (time.Time, finding, error
 	}
 	if at.Replaced.IsZero() {
 		at.Replaced = r.Now().UTC()
-		if err := r.keep(ctx, at); err != nil {
+		if err := r.save(ctx, at); err != nil {
 			return time.Time{}, finding{}, err
 		}
 	}

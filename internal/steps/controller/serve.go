@@ -62,7 +62,7 @@ func (r *run) revive(ctx context.Context) error {
 
 // since returns when the removal first found the controller not ready.
 func (r *run) since(ctx context.Context) (time.Time, error) {
-	if err := r.Checkpoints.Keep(ctx, r.plan.Rack, serveKey, []byte(r.Now().UTC().Format(time.RFC3339))); err != nil {
+	if err := r.Checkpoints.RecordOnce(ctx, r.plan.Rack, serveKey, []byte(r.Now().UTC().Format(time.RFC3339))); err != nil {
 		return time.Time{}, err
 	}
 	kept, _, err := r.Checkpoints.Get(ctx, r.plan.Rack, serveKey)
@@ -78,7 +78,7 @@ func (r *run) since(ctx context.Context) (time.Time, error) {
 
 // forget deletes the record of the first look, if there is one.
 func (r *run) forget(ctx context.Context) error {
-	return outcome.ForgetKept(ctx, r.Checkpoints, r.plan.Rack, serveKey)
+	return outcome.ForgetIfRecorded(ctx, r.Checkpoints, r.plan.Rack, serveKey)
 }
 
 // served returns one of the rack's objects that only a controller can finish; empty if there is none.

@@ -76,7 +76,7 @@ func (i *Step) role(ctx context.Context, p *plan.Plan, wanted wantedRole, w *res
 	if err == nil {
 		err = i.attach(ctx, wanted, w)
 	}
-	return live, i.tooEarly(live, err)
+	return live, i.waitIfNew(live, err)
 }
 
 // aspect names a role in the record of what was written.
@@ -101,10 +101,10 @@ func noted(at time.Time, live *types.Role) bool {
 	return live.CreateDate != nil && !live.CreateDate.After(at)
 }
 
-// tooEarly turns the error of a call about a new role into a wait. IAM's replicas lag: one that does not know the role
+// waitIfNew turns the error of a call about a new role into a wait. IAM's replicas lag: one that does not know the role
 // answers NoSuchEntity, or checks rights for a role without a path, which this function does not have, and answers
 // AccessDenied. An error about a missing policy is returned as it is, and so is that of a creation: there is no role then.
-func (i *Step) tooEarly(role *types.Role, err error) error {
+func (i *Step) waitIfNew(role *types.Role, err error) error {
 	denied := outcome.Code(err) == "AccessDenied"
 	if role == nil || !noSuchRole(err) && !denied || !outcome.Young(role.CreateDate, i.Now()) {
 		return err
@@ -170,7 +170,7 @@ func (i *Step) removeRole(ctx context.Context, p *plan.Plan, name string, w *res
 		Wait: poll,
 		First: func(ctx context.Context) error {
 			if err := i.removePolicies(ctx, name, w); err != nil {
-				return i.tooEarly(live, i.tooLate(ctx, p, live, err))
+				return i.waitIfNew(live, i.waitIfDeleted(ctx, p, live, err))
 			}
 			return i.noteDeletion(ctx, p, live)
 		},
@@ -192,7 +192,7 @@ func (i *Step) deleteRole(ctx context.Context, p *plan.Plan, live *types.Role) e
 	if failed != nil || left == nil {
 		return failed
 	}
-	return i.tooLate(ctx, p, live, fmt.Errorf("role %s: delete: %w", *live.RoleName, err))
+	return i.waitIfDeleted(ctx, p, live, fmt.Errorf("role %s: delete: %w", *live.RoleName, err))
 }
 
 // renoteAfter is the age at which a recorded deletion no longer counts as the one that is being tried.
@@ -208,10 +208,10 @@ func (i *Step) noteDeletion(ctx context.Context, p *plan.Plan, live *types.Role)
 	return i.Deletions.NoteDeletion(ctx, p.Rack, *live.RoleName, i.Now())
 }
 
-// tooLate turns the error of a call about a role that has just been deleted into a wait. The answer to that deletion
+// waitIfDeleted turns the error of a call about a role that has just been deleted into a wait. The answer to that deletion
 // was lost, and IAM's replicas may still return the role for some seconds while writes about it answer NoSuchEntity or
 // AccessDenied.
-func (i *Step) tooLate(ctx context.Context, p *plan.Plan, live *types.Role, err error) error {
+func (i *Step) waitIfDeleted(ctx context.Context, p *plan.Plan, live *types.Role, err error) error {
 	if !noSuchEntity(err) && outcome.Code(err) != "AccessDenied" {
 		return err
 	}

@@ -126,7 +126,7 @@ func discovery(cluster string) []types.Tag {
 }
 
 func (n *Step) tag(ctx context.Context, p *plan.Plan, id string) error {
-	if err := n.Baselines.Keep(ctx, p.Rack, baseline(id), nil); err != nil {
+	if err := n.Baselines.RecordOnce(ctx, p.Rack, baseline(id), nil); err != nil {
 		return err
 	}
 	_, err := n.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: discovery(p.Cluster.Name)})

@@ -78,7 +78,7 @@ func (n *run) empty(ctx context.Context, group *types.Nodegroup) (bool, error) {
 	if !ruling.Write {
 		return true, nil
 	}
-	if err := outcome.Record(ctx, n.Baselines.Keep, n.plan.Rack, outcome.BaselineSize(name), live); err != nil {
+	if err := outcome.Record(ctx, n.Baselines.RecordOnce, n.plan.Rack, outcome.BaselineSize(name), live); err != nil {
 		return false, err
 	}
 	if err := n.cordon(ctx, name, true); err != nil {
@@ -89,14 +89,14 @@ func (n *run) empty(ctx context.Context, group *types.Nodegroup) (bool, error) {
 		return false, err
 	}
 	if len(pods) > 0 {
-		var busy []string
+		var running []string
 		for i := range pods {
-			busy = append(busy, k8s.Subject(&pods[i]))
+			running = append(running, k8s.Subject(&pods[i]))
 		}
 		n.progress.Unfinished = true
 		n.progress.Warn("karpenter_enabled",
 			"build node group %s still runs %s; its nodes take no new pods, and a later pass brings the group to zero", name,
-			strings.Join(busy, ", "))
+			strings.Join(running, ", "))
 		return false, nil
 	}
 	changed, err := n.resize(ctx, group, none)

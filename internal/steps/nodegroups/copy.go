@@ -133,7 +133,7 @@ func (n *run) takesPods(ctx context.Context, group *types.Nodegroup) (string, er
 	}
 	ready := 0
 	for i := range nodes {
-		if takes(&nodes[i]) {
+		if acceptsPods(&nodes[i]) {
 			ready++
 		}
 	}

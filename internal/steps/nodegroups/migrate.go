@@ -26,11 +26,11 @@ func (n *run) migrate(ctx context.Context) error {
 		return err
 	}
 	for range 2 {
-		view, err := drain.Look(ctx, n.client, n.plan.Nodegroups.Migration)
+		view, err := drain.ReadView(ctx, n.client, n.plan.Nodegroups.Migration)
 		if err != nil {
 			return err
 		}
-		if err := n.release(ctx, view.Left); err != nil {
+		if err := n.release(ctx, view.ToRelease); err != nil {
 			return err
 		}
 		if n.plan.Goal != plan.GoalKarpenter {
@@ -92,7 +92,7 @@ func (n *run) unbound(ctx context.Context, group *types.Nodegroup) (may, now boo
 	if n.outdated(group, none) || group.Status == types.NodegroupStatusUpdating {
 		return true, false, nil
 	}
-	if err := outcome.Record(ctx, n.Baselines.Keep, n.plan.Rack, key, live); err != nil {
+	if err := outcome.Record(ctx, n.Baselines.RecordOnce, n.plan.Rack, key, live); err != nil {
 		return false, false, err
 	}
 	if live.Min == 0 {

@@ -97,7 +97,7 @@ func (s moving) held() string {
 	if err != nil {
 		s.Fatal(err)
 	}
-	view, err := drain.Look(s.Context(), client, s.plan.Nodegroups.Migration)
+	view, err := drain.ReadView(s.Context(), client, s.plan.Nodegroups.Migration)
 	if err != nil {
 		s.Fatal(err)
 	}

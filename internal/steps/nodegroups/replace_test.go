@@ -277,7 +277,7 @@ func TestABudgetHoldsUpTheDrainForATime(t *testing.T) {
 func TestANewGroupOfTheNameHasItsOwnTime(t *testing.T) {
 	s := beginSPOT(t)
 	s.done("copy")
-	if err := s.checkpoints.Keep(t.Context(), "demo", "drain/system", []byte("2025-01-02T03:04:05Z")); err != nil {
+	if err := s.checkpoints.RecordOnce(t.Context(), "demo", "drain/system", []byte("2025-01-02T03:04:05Z")); err != nil {
 		t.Fatal(err)
 	}
 	s.cloud.EKS.Groups["system"].CreatedAt = new(s.cloud.Now())

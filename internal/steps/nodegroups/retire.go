@@ -62,22 +62,22 @@ func (n *run) replace(ctx context.Context, r plan.Replacement) error {
 		return errors.Join(fmt.Errorf("node group %s: delete: EKS gave up: %s; correct that, the next pass goes on",
 			r.Group, health(old)), err)
 	}
-	left, over, err := n.drain(ctx, r, old)
+	remaining, over, err := n.drain(ctx, r, old)
 	if err != nil {
 		return err
 	}
-	if len(left) > 0 && !over {
-		return outcome.Wait(poll, "%d pods leave the nodes of node group %s: %s", len(left), r.Group, some(left))
+	if len(remaining) > 0 && !over {
+		return outcome.Wait(poll, "%d pods leave the nodes of node group %s: %s", len(remaining), r.Group, some(remaining))
 	}
-	if waiting, err = n.delete(ctx, r, left); err != nil {
+	if waiting, err = n.delete(ctx, r, remaining); err != nil {
 		return err
 	}
 	return outcome.Wait(poll, "%s", waiting)
 }
 
-// drain cordons a group's nodes and evicts some of their pods with each call. left are the pods that remain; over
+// drain cordons a group's nodes and evicts some of their pods with each call. remaining are the pods that have not left; over
 // reports whether their time is up.
-func (n *run) drain(ctx context.Context, r plan.Replacement, old *types.Nodegroup) (left []string, over bool, err error) {
+func (n *run) drain(ctx context.Context, r plan.Replacement, old *types.Nodegroup) (remaining []string, over bool, err error) {
 	since, err := n.since(ctx, r, old)
 	if err != nil {
 		return nil, false, err
@@ -90,7 +90,7 @@ func (n *run) drain(ctx context.Context, r plan.Replacement, old *types.Nodegrou
 		return nil, false, err
 	}
 	for i := range pods {
-		left = append(left, k8s.Subject(&pods[i]))
+		remaining = append(remaining, k8s.Subject(&pods[i]))
 	}
 	evicted, err := drain.Evict(ctx, n.client, pods)
 	if err != nil {
@@ -99,18 +99,18 @@ func (n *run) drain(ctx context.Context, r plan.Replacement, old *types.Nodegrou
 	if evicted > 0 {
 		n.progress.Changed(fmt.Sprintf("evicted %d pods", evicted), "node group %s", r.Group)
 	}
-	return left, n.Now().Sub(since) >= n.Drain, nil
+	return remaining, n.Now().Sub(since) >= n.Drain, nil
 }
 
 // since returns when the drain of a group began. The first call records it, so that the drain's time is counted across
 // passes. A record from before the group's creation belongs to an earlier group of the same name.
 func (n *run) since(ctx context.Context, r plan.Replacement, old *types.Nodegroup) (time.Time, error) {
-	kept, ok, err := n.Checkpoints.Get(ctx, n.plan.Rack, drained(r))
+	record, ok, err := n.Checkpoints.Get(ctx, n.plan.Rack, drained(r))
 	if err != nil {
 		return time.Time{}, err
 	}
 	if ok {
-		began, err := time.Parse(time.RFC3339, string(kept))
+		began, err := time.Parse(time.RFC3339, string(record))
 		if err != nil {
 			return began, fmt.Errorf("node group %s: decode the beginning of its drain: %w", r.Group, err)
 		}
@@ -122,18 +122,18 @@ func (n *run) since(ctx context.Context, r plan.Replacement, old *types.Nodegrou
 		}
 	}
 	now := n.Now().UTC().Truncate(time.Second)
-	return now, n.Checkpoints.Keep(ctx, n.plan.Rack, drained(r), []byte(now.Format(time.RFC3339)))
+	return now, n.Checkpoints.RecordOnce(ctx, n.plan.Rack, drained(r), []byte(now.Format(time.RFC3339)))
 }
 
 func drained(r plan.Replacement) string { return "drain/" + r.Group }
 
 // forget deletes the record of a drain.
 func (n *run) forget(ctx context.Context, r plan.Replacement) error {
-	return outcome.ForgetKept(ctx, n.Checkpoints, n.plan.Rack, drained(r))
+	return outcome.ForgetIfRecorded(ctx, n.Checkpoints, n.plan.Rack, drained(r))
 }
 
-// delete asks EKS to delete a group with the pods that are left on its nodes, and returns what to wait for.
-func (n *run) delete(ctx context.Context, r plan.Replacement, left []string) (string, error) {
+// delete asks EKS to delete a group with the pods that remain on its nodes, and returns what to wait for.
+func (n *run) delete(ctx context.Context, r plan.Replacement, remaining []string) (string, error) {
 	_, err := n.EKS.DeleteNodegroup(ctx, &eks.DeleteNodegroupInput{ClusterName: &n.plan.Cluster.Name, NodegroupName: &r.Group})
 	switch {
 	case errors.As(err, new(*types.ResourceNotFoundException)):
@@ -144,11 +144,11 @@ func (n *run) delete(ctx context.Context, r plan.Replacement, left []string) (st
 		return "", fmt.Errorf("node group %s: delete: %w", r.Group, err)
 	}
 	n.progress.Changed("deleted, "+r.Copy+" has taken its place", "node group %s", r.Group)
-	if len(left) > 0 {
+	if len(remaining) > 0 {
 		n.progress.Happened("system_node_groups",
 			"%d pods did not leave the nodes of node group %s within %s: %s; "+
 				"the group is deleted all the same, and EKS ends them after some minutes; "+
-				"look at their PodDisruptionBudgets", len(left), r.Group, n.Drain, some(left))
+				"look at their PodDisruptionBudgets", len(remaining), r.Group, n.Drain, some(remaining))
 	}
 	return "EKS deletes node group " + r.Group, nil
 }
@@ -175,17 +175,17 @@ func (n *run) uncordonReplaced(ctx context.Context) error {
 	return nil
 }
 
-// takes reports whether a node is Ready and schedulable.
-func takes(node *unstructured.Unstructured) bool {
+// acceptsPods reports whether a node is Ready and schedulable.
+func acceptsPods(node *unstructured.Unstructured) bool {
 	ready, _ := k8s.Ready(node)
 	return ready && !drain.Cordoned(node)
 }
 
 // some names the first of many elements and counts the others.
 func some(all []string) string {
-	const shown = 5
-	if len(all) <= shown {
+	const most = 5
+	if len(all) <= most {
 		return strings.Join(all, ", ")
 	}
-	return strings.Join(all[:shown], ", ") + fmt.Sprintf(" and %d more", len(all)-shown)
+	return strings.Join(all[:most], ", ") + fmt.Sprintf(" and %d more", len(all)-most)
 }

@@ -26,14 +26,14 @@ func (r *run) tryAgain(ctx context.Context, live *unstructured.Unstructured) err
 		return nil
 	}
 	last, err := time.Parse(time.RFC3339, live.GetAnnotations()[ownership.AnnotationValidate])
-	asked := err == nil
-	if asked && r.Now().Before(last.Add(validateAgain)) {
+	tried := err == nil
+	if tried && r.Now().Before(last.Add(validateAgain)) {
 		return nil
 	}
 	if err := r.client.Annotate(ctx, k8s.EC2NodeClass, live, ownership.AnnotationValidate, r.Now().UTC().Format(time.RFC3339)); err != nil {
 		return err
 	}
-	if !asked || r.Now().After(last.Add(reportAgain)) {
+	if !tried || r.Now().After(last.Add(reportAgain)) {
 		_, note := k8s.Ready(live)
 		r.progress.Happened("karpenter_enabled",
 			"EC2 denied what Karpenter tried for %s (%s), so Karpenter was made to try again, and will be every 30 s while the pass "+

@@ -125,7 +125,7 @@ func (r *run) endClaims(ctx context.Context, claims []unstructured.Unstructured,
 		}
 	}
 	if r.plan.Force.Has(events.ForceInstances) {
-		if err := r.force(ctx, forced{Left: strays}); err != nil {
+		if err := r.force(ctx, forced{Remaining: strays}); err != nil {
 			return err
 		}
 	}

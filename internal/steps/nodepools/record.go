@@ -27,11 +27,11 @@ const forcedKey = outcome.CheckpointRemoval + "/forced"
 type forced struct {
 	Instances []string `json:"instances,omitempty"`
 	Objects   []string `json:"objects,omitempty"`
-	// Left are instances that still run because they lack Karpenter's tags.
-	Left []string `json:"left,omitempty"`
+	// Remaining are instances that still run because they lack Karpenter's tags.
+	Remaining []string `json:"left,omitempty"`
 }
 
-func (f forced) size() int { return len(f.Instances) + len(f.Objects) + len(f.Left) }
+func (f forced) size() int { return len(f.Instances) + len(f.Objects) + len(f.Remaining) }
 
 // begin records the start of the removal, before the first change. All later calls count from this time.
 func (r *run) begin(ctx context.Context) error {
@@ -39,7 +39,7 @@ func (r *run) begin(ctx context.Context) error {
 		return nil
 	}
 	r.begun = removal{Start: r.Now().UTC().Truncate(time.Second), Pools: r.set.Names()}
-	return outcome.Record(ctx, r.Checkpoints.Keep, r.plan.Rack, outcome.CheckpointRemoval, r.begun)
+	return outcome.Record(ctx, r.Checkpoints.RecordOnce, r.plan.Rack, outcome.CheckpointRemoval, r.begun)
 }
 
 // force records what Sawhorse is about to end instead of Karpenter.
@@ -52,7 +52,7 @@ func (r *run) force(ctx context.Context, add forced) error {
 		return err
 	}
 	before := all.size()
-	all = forced{union(all.Instances, add.Instances), union(all.Objects, add.Objects), union(all.Left, add.Left)}
+	all = forced{union(all.Instances, add.Instances), union(all.Objects, add.Objects), union(all.Remaining, add.Remaining)}
 	if all.size() == before {
 		return nil
 	}
@@ -85,23 +85,23 @@ func (r *run) conclude(ctx context.Context) error {
 				"`aws ec2 delete-launch-template` deletes one.",
 			strings.Join(all.Objects, ", "), r.plan.Cluster.Name)
 	}
-	if len(all.Left) > 0 {
+	if len(all.Remaining) > 0 {
 		r.progress.Happened("karpenter_enabled",
 			"These instances of Karpenter's nodes lacked its tags, so Sawhorse did not end them, and they run on: %s. "+
 				"Look whose they are: a NodeClaim can name any instance.",
-			strings.Join(all.Left, ", "))
+			strings.Join(all.Remaining, ", "))
 	}
 	if err := r.forget(ctx); err != nil {
 		return err
 	}
-	return outcome.ForgetKept(ctx, r.Checkpoints, r.plan.Rack, outcome.CheckpointOff)
+	return outcome.ForgetIfRecorded(ctx, r.Checkpoints, r.plan.Rack, outcome.CheckpointOff)
 }
 
 // forget deletes the records, if there are any. The removal's own record is deleted last, because the other one belongs
 // to it.
 func (r *run) forget(ctx context.Context) error {
 	for _, key := range []string{forcedKey, outcome.CheckpointRemoval} {
-		if err := outcome.ForgetKept(ctx, r.Checkpoints, r.plan.Rack, key); err != nil {
+		if err := outcome.ForgetIfRecorded(ctx, r.Checkpoints, r.plan.Rack, key); err != nil {
 			return err
 		}
 	}

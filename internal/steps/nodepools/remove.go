@@ -41,8 +41,8 @@ func (r *run) remove(ctx context.Context) error {
 	if len(pools)+len(classes)+len(claims) == 0 {
 		return r.finish(ctx)
 	}
-	onward := r.begun.yes() || r.plan.Force.Has(events.ForceForeignPools)
-	if err := refusals.UnmanagedNodePools(r.set.Unmanaged, onward, &r.progress); err != nil {
+	goesOn := r.begun.yes() || r.plan.Force.Has(events.ForceForeignPools)
+	if err := refusals.UnmanagedNodePools(r.set.Unmanaged, goesOn, &r.progress); err != nil {
 		return err
 	}
 	if err := r.begin(ctx); err != nil {

@@ -154,7 +154,7 @@ func (r *run) set(ctx context.Context, live *unstructured.Unstructured) error {
 	if !ruling.Write {
 		return nil
 	}
-	if err := outcome.Record(ctx, r.Baselines.Keep, r.plan.Rack, baselineKey(live), k8s.NodeSelector(live)); err != nil {
+	if err := outcome.Record(ctx, r.Baselines.RecordOnce, r.plan.Rack, baselineKey(live), k8s.NodeSelector(live)); err != nil {
 		return err
 	}
 	wanted := live.DeepCopy()

@@ -19,9 +19,9 @@ type attempt struct {
 	// Generation is that of the pass that waits since Start. Another pass has the whole time again.
 	Generation int64     `json:"generation"`
 	Start      time.Time `json:"start"`
-	// Asked are the pools that a pod was created for, also by earlier passes, whose node may still be there. A node of
+	// Requested are the pools that a pod was created for, also by earlier passes, whose node may still be there. A node of
 	// these proves nothing without a pod that has a network on it.
-	Asked []string `json:"asked,omitempty"`
+	Requested []string `json:"asked,omitempty"`
 }
 
 // checkpoint names the record of an attempt.
@@ -41,18 +41,18 @@ func (r *run) begin(ctx context.Context) error {
 	if record == nil {
 		return nil
 	}
-	return r.keep(ctx)
+	return r.save(ctx)
 }
 
-func (r *run) keep(ctx context.Context) error {
+func (r *run) save(ctx context.Context) error {
 	return outcome.Record(ctx, r.Checkpoints.Replace, r.plan.Rack, checkpoint, r.attempt)
 }
 
-// ask creates the pod that asks for a pool's node.
-func (r *run) ask(ctx context.Context, manifest plan.Object) error {
-	if pool := nameOf(manifest); !slices.Contains(r.attempt.Asked, pool) {
-		r.attempt.Asked = append(r.attempt.Asked, pool)
-		if err := r.keep(ctx); err != nil {
+// createPod creates the pod that requests a pool's node.
+func (r *run) createPod(ctx context.Context, manifest plan.Object) error {
+	if pool := nameOf(manifest); !slices.Contains(r.attempt.Requested, pool) {
+		r.attempt.Requested = append(r.attempt.Requested, pool)
+		if err := r.save(ctx); err != nil {
 			return err
 		}
 	}
@@ -66,7 +66,7 @@ func (r *run) ask(ctx context.Context, manifest plan.Object) error {
 // giveUp ends an attempt that took too long, and fails with what was missing. The next pass begins another one.
 func (r *run) giveUp(ctx context.Context, why string) error {
 	r.attempt.Start = time.Time{}
-	if err := r.keep(ctx); err != nil {
+	if err := r.save(ctx); err != nil {
 		return err
 	}
 	if err := r.deleteAll(ctx); err != nil {
@@ -77,7 +77,7 @@ func (r *run) giveUp(ctx context.Context, why string) error {
 
 // end deletes the record and then the pods. Karpenter removes their nodes if nothing else runs there.
 func (r *run) end(ctx context.Context) error {
-	if err := outcome.ForgetKept(ctx, r.Checkpoints, r.plan.Rack, checkpoint); err != nil {
+	if err := outcome.ForgetIfRecorded(ctx, r.Checkpoints, r.plan.Rack, checkpoint); err != nil {
 		return err
 	}
 	return r.deleteAll(ctx)

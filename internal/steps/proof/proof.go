@@ -168,10 +168,10 @@ func (r *run) lacks(ctx context.Context, manifest plan.Object, pod *corev1.Pod) 
 	}
 	gone := pod == nil || pod.DeletionTimestamp != nil
 	switch {
-	case gone && len(nodes) > 0 && !slices.Contains(r.attempt.Asked, pool):
+	case gone && len(nodes) > 0 && !slices.Contains(r.attempt.Requested, pool):
 		return "", nil
 	case pod == nil:
-		return "a pod asks for it", r.ask(ctx, manifest)
+		return "a pod asks for it", r.createPod(ctx, manifest)
 	case gone:
 		return "the pod that asks for it is being deleted, and is created again", nil
 	case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:

@@ -67,13 +67,13 @@ func UnmanagedDevicePlugin(ctx context.Context, client *k8s.Client, rack string)
 }
 
 // UnmanagedNodePools returns a *outcome.Rejected if there are NodePools that Sawhorse did not make, because they
-// would lose their controller. With onward, it adds a warning instead.
-func UnmanagedNodePools(foreign []string, onward bool, progress *outcome.Progress) error {
+// would lose their controller. If the removal goes on, it adds a warning instead.
+func UnmanagedNodePools(foreign []string, goesOn bool, progress *outcome.Progress) error {
 	if len(foreign) == 0 {
 		return nil
 	}
 	all := strings.Join(foreign, ", ")
-	if onward {
+	if goesOn {
 		progress.Warn("karpenter_enabled", "The cluster has NodePools that Sawhorse did not make: %s. They stay, and their nodes run on "+
 			"without a controller: nobody scales, replaces or ends them until you do. Have another Karpenter take them over, "+
 			"or move their pods to other nodes.", all)

@@ -24,8 +24,8 @@ func newRecorder(cloud *Cloud, kind string) *Recorder {
 	return &Recorder{Calls: cloud.Calls, Kept: map[string]string{}, kind: kind}
 }
 
-// Keep records a value, if none of that name exists.
-func (r *Recorder) Keep(_ context.Context, _, name string, value []byte) error {
+// RecordOnce records a value, if none of that name exists.
+func (r *Recorder) RecordOnce(_ context.Context, _, name string, value []byte) error {
 	if err := r.call(r.kind+".Keep", name); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (r *Recorder) Replace(_ context.Context, _, name string, value []byte) erro
 	return nil
 }
 
-// Get returns what Keep or Replace recorded.
+// Get returns what RecordOnce or Replace recorded.
 func (r *Recorder) Get(_ context.Context, _, name string) ([]byte, bool, error) {
 	if err := r.call(r.kind+".Get", name); err != nil {
 		return nil, false, err

@@ -15,9 +15,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps/refusals"
 )
 
-// ask rejects turning Karpenter off if pods would have no capacity left or if the cluster has NodePools that are not
+// precheck rejects turning Karpenter off if pods would have no capacity left or if the cluster has NodePools that are not
 // ours. It changes nothing, but records that turning off may begin, so that a later call does not reject it halfway.
-func (r *run) ask(ctx context.Context) error {
+func (r *run) precheck(ctx context.Context) error {
 	for _, begun := range []string{outcome.CheckpointOff, outcome.CheckpointRemoval} {
 		if _, ok, err := r.Checkpoints.Get(ctx, r.plan.Rack, begun); err != nil || ok {
 			return err
@@ -26,7 +26,7 @@ func (r *run) ask(ctx context.Context) error {
 	if err := r.refuse(ctx); err != nil {
 		return err
 	}
-	return r.Checkpoints.Keep(ctx, r.plan.Rack, outcome.CheckpointOff, []byte("{}"))
+	return r.Checkpoints.RecordOnce(ctx, r.plan.Rack, outcome.CheckpointOff, []byte("{}"))
 }
 
 // refuse returns a *outcome.Rejected with everything that prevents turning off and is not forced; nil if nothing does.
@@ -57,11 +57,11 @@ func (r *run) refuseWithoutCapacity(ctx context.Context, unmanaged []string) err
 	if r.plan.Force.Has(events.ForceRoom) {
 		return nil
 	}
-	leaving, err := leaving(ctx, r.client, unmanaged)
+	leaving, err := leavingNodes(ctx, r.client, unmanaged)
 	if err != nil || len(leaving) == 0 {
 		return err
 	}
-	seen, err := look(ctx, r.client, leaving)
+	seen, err := readSurvey(ctx, r.client, leaving)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (r *run) refuseWithoutCapacity(ctx context.Context, unmanaged []string) err
 		return err
 	}
 	lack, err := r.lack(ctx, seen, back)
-	if err != nil || lack.left.none() {
+	if err != nil || lack.missing.none() {
 		return err
 	}
 	return lack.refuse()
