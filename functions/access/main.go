@@ -3,9 +3,10 @@ package main
 
 import (
 	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/wire/access"
 	"github.com/sawhorse-io/sawhorse/internal/wire/cluster"
 )
 
 func main() {
-	handler.StartStep("access", cluster.Connected(cluster.Access))
+	handler.StartStep("access", cluster.Connected(access.New))
 }

@@ -4,9 +4,9 @@ package main
 
 import (
 	"github.com/sawhorse-io/sawhorse/internal/handler"
-	"github.com/sawhorse-io/sawhorse/internal/wire/passes"
+	"github.com/sawhorse-io/sawhorse/internal/wire/audit"
 )
 
 func main() {
-	handler.Start("audit", passes.Audit)
+	handler.Start("audit", audit.New)
 }

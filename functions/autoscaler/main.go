@@ -3,9 +3,10 @@ package main
 
 import (
 	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/wire/autoscaler"
 	"github.com/sawhorse-io/sawhorse/internal/wire/cluster"
 )
 
 func main() {
-	handler.StartStep("autoscaler", cluster.Connected(cluster.Autoscaler))
+	handler.StartStep("autoscaler", cluster.Connected(autoscaler.New))
 }

@@ -4,8 +4,9 @@ package main
 import (
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/wire/cluster"
+	"github.com/sawhorse-io/sawhorse/internal/wire/controller"
 )
 
 func main() {
-	handler.StartStep("controller", cluster.Connected(cluster.Controller))
+	handler.StartStep("controller", cluster.Connected(controller.New))
 }

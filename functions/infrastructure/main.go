@@ -4,9 +4,9 @@ package main
 
 import (
 	"github.com/sawhorse-io/sawhorse/internal/handler"
-	"github.com/sawhorse-io/sawhorse/internal/wire"
+	"github.com/sawhorse-io/sawhorse/internal/wire/infrastructure"
 )
 
 func main() {
-	handler.StartStep("infrastructure", wire.Infrastructure)
+	handler.StartStep("infrastructure", infrastructure.New)
 }

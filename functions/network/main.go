@@ -3,9 +3,9 @@ package main
 
 import (
 	"github.com/sawhorse-io/sawhorse/internal/handler"
-	"github.com/sawhorse-io/sawhorse/internal/wire"
+	"github.com/sawhorse-io/sawhorse/internal/wire/network"
 )
 
 func main() {
-	handler.StartStep("network", wire.Network)
+	handler.StartStep("network", network.New)
 }

@@ -5,8 +5,9 @@ package main
 import (
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/wire/cluster"
+	"github.com/sawhorse-io/sawhorse/internal/wire/nodegroups"
 )
 
 func main() {
-	handler.StartStep("nodegroups", cluster.Connected(cluster.NodeGroups))
+	handler.StartStep("nodegroups", cluster.Connected(nodegroups.New))
 }

@@ -4,8 +4,9 @@ package main
 import (
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/wire/cluster"
+	"github.com/sawhorse-io/sawhorse/internal/wire/nodepools"
 )
 
 func main() {
-	handler.StartStep("nodepools", cluster.Connected(cluster.NodePools))
+	handler.StartStep("nodepools", cluster.Connected(nodepools.New))
 }

@@ -4,8 +4,9 @@ package main
 import (
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/wire/cluster"
+	"github.com/sawhorse-io/sawhorse/internal/wire/proof"
 )
 
 func main() {
-	handler.StartStep("proof", cluster.Connected(cluster.Proof))
+	handler.StartStep("proof", cluster.Connected(proof.New))
 }

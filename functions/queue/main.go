@@ -3,9 +3,9 @@ package main
 
 import (
 	"github.com/sawhorse-io/sawhorse/internal/handler"
-	"github.com/sawhorse-io/sawhorse/internal/wire"
+	"github.com/sawhorse-io/sawhorse/internal/wire/queue"
 )
 
 func main() {
-	handler.StartStep("queue", wire.Queue)
+	handler.StartStep("queue", queue.New)
 }

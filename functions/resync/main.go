@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -13,20 +14,19 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/pass/report"
 	"github.com/sawhorse-io/sawhorse/internal/pass/resync"
 	"github.com/sawhorse-io/sawhorse/internal/store"
-	"github.com/sawhorse-io/sawhorse/internal/wire"
 )
 
 func main() {
 	handler.Start("resync", func(env handler.Env) (func(context.Context, resync.Event) (resync.Answer, error), error) {
-		bus, err := wire.Bus(env)
+		writer, err := env.Metrics()
 		if err != nil {
 			return nil, err
 		}
-		parameters := ssm.NewFromConfig(env.AWS)
+		parameters, bus := ssm.NewFromConfig(env.AWS), report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus, Metrics: writer}
 		outputs := store.Published{SSM: parameters, Paths: env.Paths}
-		reports := &report.Report{Store: env.Store, Now: env.Now, Send: bus.Send, Metrics: bus.Metrics, Outputs: outputs}
+		reports := &report.Report{Store: env.Store, Now: env.Now, Send: bus.Send, Metrics: writer, Outputs: outputs}
 		r := &resync.Resync{Machine: sfn.NewFromConfig(env.AWS), Functions: lambda.NewFromConfig(env.AWS), Store: env.Store,
-			Parameters: parameters, Paths: env.Paths, Now: env.Now, Report: reports.Run, Metrics: bus.Metrics}
+			Parameters: parameters, Paths: env.Paths, Now: env.Now, Report: reports.Run, Metrics: writer}
 		minutes, err := env.Number("SAWHORSE_RESYNC_MINUTES")
 		if err != nil {
 			return nil, err

@@ -4,24 +4,26 @@ package main
 import (
 	"context"
 
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/pass/report"
 	"github.com/sawhorse-io/sawhorse/internal/pass/rollout"
 	"github.com/sawhorse-io/sawhorse/internal/store"
-	"github.com/sawhorse-io/sawhorse/internal/wire"
 	"github.com/sawhorse-io/sawhorse/internal/wire/cluster"
 )
 
 func main() {
 	handler.Start("rollout", func(env handler.Env) (func(context.Context, rollout.Event) (rollout.Answer, error), error) {
-		bus, err := wire.Bus(env)
+		writer, err := env.Metrics()
 		if err != nil {
 			return nil, err
 		}
+		bus := report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus, Metrics: writer}
 		r := &rollout.Rollout{
 			Store: env.Store, Outputs: store.Published{SSM: ssm.NewFromConfig(env.AWS), Paths: env.Paths},
-			Dial: cluster.Dial(env), Send: bus.Send, Request: bus.Request, Metrics: bus.Metrics, Log: env.Log, Now: env.Now,
+			Dial: cluster.Dial(env), Send: bus.Send, Request: bus.Request, Metrics: writer, Log: env.Log, Now: env.Now,
 		}
 		return r.Run, nil
 	})

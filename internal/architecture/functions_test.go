@@ -16,9 +16,6 @@ import (
 // longest is the maximum number of lines of a function's main.go: it only connects parts.
 const longest = 45
 
-// starts finds the name under which a function starts, and what of package wire it starts, if it does not construct that itself.
-var starts = regexp.MustCompile(`\n\thandler\.Start(?:Step)?\("(\w+)", (?:cluster\.Connected\()?(?:func\(|\w+\.(\w+))`)
-
 func TestFunctionsOnlyWire(t *testing.T) {
 	dirs, err := os.ReadDir(filepath.Join(root, "functions"))
 	if err != nil {
@@ -40,10 +37,9 @@ func TestFunctionsOnlyWire(t *testing.T) {
 		if lines := bytes.Count(text, []byte("\n")); lines > longest {
 			t.Errorf("functions/%s/main.go: %d lines, at most %d", d.Name(), lines, longest)
 		}
-		// Logs and errors have the name under which the function starts, and its role has the rights of the step of that name.
-		started := starts.FindSubmatch(text)
-		if started == nil || string(started[1]) != d.Name() || len(started[2]) > 0 && !strings.EqualFold(string(started[2]), d.Name()) {
-			t.Errorf("functions/%s/main.go: it must start under its own name, with what wire makes under that name", d.Name())
+		// Logs and errors have the name under which the function starts.
+		if !regexp.MustCompile(`\n\thandler\.Start(Step)?\("` + d.Name() + `", `).Match(text) {
+			t.Errorf("functions/%s/main.go: it must start under its own name", d.Name())
 		}
 	}
 }

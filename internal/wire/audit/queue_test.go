@@ -1,4 +1,4 @@
-package passes
+package audit
 
 import (
 	"bytes"

@@ -1,4 +1,5 @@
-package passes
+// Package audit makes the audit of a rack from the environment of a function.
+package audit
 
 import (
 	"context"
@@ -12,17 +13,26 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/pass/audit"
 	"github.com/sawhorse-io/sawhorse/internal/pass/report"
-	"github.com/sawhorse-io/sawhorse/internal/pass/validate"
+	pass "github.com/sawhorse-io/sawhorse/internal/pass/validate"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/wire"
+	"github.com/sawhorse-io/sawhorse/internal/wire/access"
+	"github.com/sawhorse-io/sawhorse/internal/wire/autoscaler"
 	"github.com/sawhorse-io/sawhorse/internal/wire/cluster"
+	"github.com/sawhorse-io/sawhorse/internal/wire/controller"
+	"github.com/sawhorse-io/sawhorse/internal/wire/infrastructure"
+	"github.com/sawhorse-io/sawhorse/internal/wire/network"
+	"github.com/sawhorse-io/sawhorse/internal/wire/nodegroups"
+	"github.com/sawhorse-io/sawhorse/internal/wire/nodepools"
+	"github.com/sawhorse-io/sawhorse/internal/wire/proof"
+	"github.com/sawhorse-io/sawhorse/internal/wire/queue"
+	"github.com/sawhorse-io/sawhorse/internal/wire/validate"
 )
 
-// Audit returns the audit of one rack. All that it looks with refuses to write, the records included. Only what a pass notes at its
+// New returns the audit of one rack. All that it looks with refuses to write, the records included. Only what a pass notes at its
 // beginning is written, and the event that requests a pass. The steps read the same roles, access entries and node
 // groups, so each audit, and each pass's look at the steps, sends equal reads once.
-func Audit(env handler.Env) (func(context.Context, validate.Event) (validate.Answer, error), error) {
-	bus, err := wire.Bus(env)
+func New(env handler.Env) (func(context.Context, pass.Event) (pass.Answer, error), error) {
+	bus, err := validate.Bus(env)
 	if err != nil {
 		return nil, err
 	}
@@ -30,17 +40,17 @@ func Audit(env handler.Env) (func(context.Context, validate.Event) (validate.Ans
 		return nil, err
 	}
 	return (&audit.Audit{
-		Store: env.ReadOnly().Store, Pass: observing(env, auditor(env.ReadOnce), bus).Run, Request: bus.Request, Log: env.Log, Now: env.Now,
+		Store: env.ReadOnly().Store, Pass: beginning(env, auditor(env.ReadOnce), bus).Run, Request: bus.Request, Log: env.Log, Now: env.Now,
 		Look: func(ctx context.Context, rack string, generation int64) (map[string]string, error) {
 			once := env.ReadOnce()
-			return observing(once, auditor(func() handler.Env { return once }), bus).Audit(ctx, rack, generation)
+			return beginning(once, auditor(func() handler.Env { return once }), bus).Audit(ctx, rack, generation)
 		},
 	}).Run, nil
 }
 
-// observing returns the beginning of an iteration, which also observes the CNI.
-func observing(env handler.Env, auditor *audit.Steps, bus report.Bus) *validate.Validate {
-	begins := beginning(env, auditor, bus)
+// beginning returns the beginning of an iteration, which also observes the CNI.
+func beginning(env handler.Env, auditor *audit.Steps, bus report.Bus) *pass.Validate {
+	begins := validate.New(env, auditor, bus)
 	begins.CNI = cni(cluster.Dial(env), eks.NewFromConfig(env.AWS), env.Log)
 	return begins
 }
@@ -64,7 +74,7 @@ func cni(dial k8s.Connector, associations observe.Associations, log *slog.Logger
 // auditor returns the auditor of all steps. look returns what the steps of one plan read with.
 func auditor(look func() handler.Env) *audit.Steps {
 	return audit.NewSteps(func() map[string]outcome.StepFunc {
-		all, _ := steps(look()) // Audit has made them before, and the environment has not changed since
+		all, _ := steps(look()) // New has made them before, and the environment has not changed since
 		return all
 	})
 }
@@ -72,22 +82,21 @@ func auditor(look func() handler.Env) *audit.Steps {
 // steps returns all steps of plans, by function, with one connection to the cluster.
 func steps(env handler.Env) (map[string]outcome.StepFunc, error) {
 	dial := k8s.ReadOnly(cluster.Dial(env))
-	connected := func(build func(handler.Env, k8s.Connector) (outcome.StepFunc, error)) func(handler.Env) (outcome.StepFunc, error) {
-		return func(env handler.Env) (outcome.StepFunc, error) { return build(env, dial) }
-	}
 	all := map[string]outcome.StepFunc{}
-	for name, build := range map[string]func(handler.Env) (outcome.StepFunc, error){
-		"access":         connected(cluster.Access),
-		"network":        wire.Network,
-		"nodegroups":     connected(cluster.NodeGroups),
-		"infrastructure": wire.Infrastructure,
-		"queue":          wire.Queue,
-		"controller":     connected(cluster.Controller),
-		"nodepools":      connected(cluster.NodePools),
-		"proof":          connected(cluster.Proof),
-		"autoscaler":     connected(cluster.Autoscaler),
+	for name, make := range map[string]func(handler.Env, k8s.Connector) (outcome.StepFunc, error){
+		"access": access.New, "autoscaler": autoscaler.New, "controller": controller.New, "nodegroups": nodegroups.New,
+		"nodepools": nodepools.New, "proof": proof.New,
 	} {
-		step, err := build(env)
+		step, err := make(env, dial)
+		if err != nil {
+			return nil, err
+		}
+		all[name] = step
+	}
+	for name, make := range map[string]func(handler.Env) (outcome.StepFunc, error){
+		"infrastructure": infrastructure.New, "network": network.New, "queue": queue.New,
+	} {
+		step, err := make(env)
 		if err != nil {
 			return nil, err
 		}
