@@ -89,7 +89,8 @@ func (v *view) notReady(ctx context.Context, client *k8s.Client) error {
 	if len(pools) == 0 {
 		return nil
 	}
-	return client.Each(ctx, k8s.Node, "", ownership.LabelPool+" in ("+strings.Join(pools, ",")+")", func(node *unstructured.Unstructured) error {
+	ofPools := ownership.LabelPool + " in (" + strings.Join(pools, ",") + ")"
+	return client.Each(ctx, k8s.Node, "", ofPools, func(node *unstructured.Unstructured) error {
 		p := v.pools[node.GetLabels()[ownership.LabelPool]]
 		if status, _, _ := k8s.Condition(node, "Ready"); status != "True" && p.stay[node.GetName()] {
 			p.brakes.NotReady()

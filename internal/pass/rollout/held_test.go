@@ -51,6 +51,7 @@ func TestWhichBrakeHoldsANode(t *testing.T) {
 	const frozen = "the freeze (karpenter_freeze) lets no node go"
 	const closed = "the disruption window is closed until 2026-01-02T11:00:00Z (budget nodes: 0, from 0 3 * * * (UTC) for 8h, for Drifted " +
 		"and Underutilized)"
+	const notReady = "budget nodes: 1 is used up: of 2 nodes 1 are not Ready"
 	const usedUp = "budget nodes: 10% is used up: of 2 nodes 1 are going already"
 	for what, c := range map[string]struct {
 		workload, build []any  // budgets
@@ -68,7 +69,7 @@ func TestWhichBrakeHoldsANode(t *testing.T) {
 		"one of 0%":                      {workload: []any{nodes("0%")}, want: "budget nodes: 0% lets no node go"},
 		"one that is used up":            {workload: []any{nodes("10%")}, going: "b", want: usedUp},
 		"one that has room":              {workload: []any{nodes("2")}, going: "b"},
-		"a node that is not Ready":       {workload: []any{nodes("1")}, notReady: "b", want: "budget nodes: 1 is used up: of 2 nodes 1 are not Ready"},
+		"a node that is not Ready":       {workload: []any{nodes("1")}, notReady: "b", want: notReady},
 		"one that goes, and not Ready":   {workload: []any{nodes("2")}, going: "b", notReady: "b"},
 		"none, though it is not Ready":   {workload: []any{nodes("2")}, notReady: "b"},
 		"one for other reasons":          {workload: []any{object{"nodes": "0", "reasons": []any{"Empty"}}}},
