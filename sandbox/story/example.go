@@ -12,11 +12,12 @@ func Example(s *Script) {
 		s.Check("NodePool's memory limit", limit, "256Gi")
 	})
 
-	s.Chapter("A value that is no number changes nothing", func() {
-		s.Put("karpenter_memory_limit_gb", "much")
-		s.Rejected("karpenter_memory_limit_gb")
+	s.Chapter("A value that the rack may not have changes nothing", func() {
+		// Not one that the parameter's pattern refuses: where the rack is registered, Parameter Store does not take it.
+		s.Put("karpenter_auth_mode", "false")
+		s.Rejected("karpenter_auth_mode")
 		s.Check("NodePool's memory limit", limit, "256Gi")
-		s.Reconciled(s.Put("karpenter_memory_limit_gb", "256"))
+		s.Reconciled(s.Put("karpenter_auth_mode", "true"))
 	})
 
 	s.Chapter("A full pass puts a manual change back", func() {

@@ -68,10 +68,10 @@ func off(s *Script) {
 type app struct {
 	name     string
 	replicas int
-	cpu      string
+	cpu      string // request of a pod, as YAML has it: `"2"`, 500m
 	limits   string // limits of extended resources, in YAML
 	more     string // further fields of the pod's metadata, in YAML
-	spec     string // further fields of the pod's spec, in YAML
+	spec     string // further fields of the pod's spec, in YAML; lines after the first are indented by six spaces
 }
 
 // crowd has three pods, each too large for a system node; single has one.
@@ -120,6 +120,7 @@ func (a app) pod() string {
 	return "kubectl -n shop get pods -l app=" + a.name + " -o jsonpath='{.items[0].metadata.name}'"
 }
 
+// node returns the command that prints the node of the first pod; nothing if it has none.
 func (a app) node() string {
 	return "kubectl -n shop get pods -l app=" + a.name + " -o jsonpath='{.items[0].spec.nodeName}'"
 }
