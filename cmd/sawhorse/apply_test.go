@@ -81,6 +81,16 @@ func TestDiff(t *testing.T) {
 	}
 }
 
+// A pool that had no nodes when the status was written may have some by now.
+func TestDiffOfAPoolWithoutNodesInTheStatus(t *testing.T) {
+	t.Parallel()
+	s := turnedOn(t)
+	s.status.Pools = store.Pools{{Pool: "workload", Ready: true}}
+	if _, text := s.proposes("karpenter_node_labels=", false); !strings.Contains(text, "pool workload is changed: Karpenter replaces its nodes (") {
+		t.Errorf("it says\n%s", text)
+	}
+}
+
 // applied runs apply. change is the parameter change after it.
 func (s *stage) applied(text string, how application) (change string, end error) {
 	s.Helper()

@@ -213,14 +213,15 @@ func (p *proposal) prune(now, wanted settings) {
 	}
 }
 
-// count adds how many nodes the pools have, as far as the rack's status says so: it may be older than a pool, or have left some out.
+// count adds how many nodes the pools have, as far as the rack's status says so: it may be older than a pool, or have left some out. A
+// pool that had none may have some by now, so that is not said.
 func (p *proposal) count(status *store.Status) {
 	if status == nil {
 		return
 	}
 	for i := range p.Pools {
 		for _, pool := range status.Pools {
-			if pool.Pool == p.Pools[i].Pool && p.Pools[i].Nodes == nil {
+			if pool.Pool == p.Pools[i].Pool && p.Pools[i].Nodes == nil && pool.Nodes > 0 {
 				p.Pools[i].Nodes = &pool.Nodes
 			}
 		}
