@@ -257,6 +257,14 @@ func TestWhatBecameOfTheLastChange(t *testing.T) {
 	if len(c.List) != 2 || !c.Writing() {
 		t.Errorf("%+v", c.List)
 	}
+
+	again := taken(tree, `{"set":{"a":"1"},"note":"first"}`)
+	again.Take([]Version{version(1, noon.Add(time.Minute), "a", "3")}, 1) // the parameter was deleted, and made again
+	again.Refuse(1, []params.Problem{problem})
+	again.End(0, noon, problem)
+	if again.Last.Outcome != ChangeRefused {
+		t.Errorf("the end of an earlier version 1 is told of the later one: %+v", *again.Last)
+	}
 }
 
 // Of two passes that have read the same record, only one can save it.

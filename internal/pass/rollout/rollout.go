@@ -106,9 +106,7 @@ func (r *Rollout) Run(ctx context.Context, event Event) (Answer, error) {
 	}
 	slices.Sort(answer.Reported)
 	slices.Sort(answer.Degraded)
-	if len(list) > 0 {
-		r.Log.Info("rollouts", "racks", answer.Racks, "reported", answer.Reported, "degraded", answer.Degraded, "waiting", answer.Waiting)
-	}
+	r.Log.Info("rollouts", "racks", answer.Racks, "reported", answer.Reported, "degraded", answer.Degraded, "waiting", answer.Waiting)
 	return answer, errors.Join(append(failed, r.Metrics.Degraded(answer.Degraded, recovered), r.Metrics.Waiting(answer.Waiting),
 		r.Metrics.Interrupted(answer.Interrupted))...)
 }

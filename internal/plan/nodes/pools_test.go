@@ -72,15 +72,18 @@ func TestBuildPool(t *testing.T) {
 		"karpenter_build_node_labels": "team=ci", "karpenter_node_labels": "team=web",
 		"karpenter_node_taints": "a:NoSchedule",
 		"karpenter_config":      `{"nodePool":{"weight":9,"template":{"spec":{"expireAfter":"1h"}}},"ec2NodeClass":{"userData":"x"}}`,
+		// whose consolidation is not for build nodes
+		"karpenter_defaults_config": `{"nodePool":{"disruption":{"consolidationPolicy":"WhenEmptyOrUnderutilized","consolidateAfter":"5m"}}}`,
 	})
 	places(t, objects, map[string]any{
-		"NodePool/build spec.template.metadata.labels":   object{"convox-build": "true", "convox.io/nodepool": "build", "team": "ci"},
-		"NodePool/build spec.template.spec.taints":       []any{object{"key": "dedicated", "value": "build", "effect": "NoSchedule"}},
-		"NodePool/build spec.template.spec.expireAfter":  "24h",
-		"NodePool/build spec.template.spec.nodeClassRef": object{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "build"},
-		"NodePool/build spec.disruption":                 object{"consolidationPolicy": "WhenEmpty", "consolidateAfter": "60s"},
-		"NodePool/build spec.limits":                     object{"cpu": "32", "memory": "256Gi"},
-		"NodePool/build spec.weight":                     nil,
+		"NodePool/workload spec.disruption.consolidateAfter": "5m",
+		"NodePool/build spec.template.metadata.labels":       object{"convox-build": "true", "convox.io/nodepool": "build", "team": "ci"},
+		"NodePool/build spec.template.spec.taints":           []any{object{"key": "dedicated", "value": "build", "effect": "NoSchedule"}},
+		"NodePool/build spec.template.spec.expireAfter":      "24h",
+		"NodePool/build spec.template.spec.nodeClassRef":     object{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "build"},
+		"NodePool/build spec.disruption":                     object{"consolidationPolicy": "WhenEmpty", "consolidateAfter": "60s"},
+		"NodePool/build spec.limits":                         object{"cpu": "32", "memory": "256Gi"},
+		"NodePool/build spec.weight":                         nil,
 		"NodePool/build spec.template.spec.requirements": []any{
 			in("karpenter.sh/capacity-type", "on-demand"), in("kubernetes.io/arch", "arm64"), in("karpenter.k8s.aws/instance-family", "c6g"),
 			in("karpenter.k8s.aws/instance-size", "xlarge")},
