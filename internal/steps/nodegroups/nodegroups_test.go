@@ -156,6 +156,37 @@ func TestLabelsWaitForAnotherUpdate(t *testing.T) {
 	}
 }
 
+// EKS accepts the update of a group, and it fails, three passes long. Each ends with EKS's words after one update, and what EKS did
+// not do is nobody's contest. The next pass does it.
+func TestUpdatesThatFail(t *testing.T) {
+	for part, group := range map[string]string{"labels": "system", "build": "build"} {
+		s := begin(t)
+		for pass := 1; pass <= 3; pass++ {
+			s.cloud.EKS.Fails = []types.ErrorDetail{{ErrorCode: "NodeCreationFailure", ErrorMessage: new("not now")}}
+			want := fmt.Sprintf("node group %s: change: EKS accepted update update-%d, which ended as Failed: NodeCreationFailure: not now",
+				group, pass)
+			if s.fails(part, want); len(s.cloud.EKS.Updates) != pass {
+				t.Errorf("%s: %d updates in %d passes", part, len(s.cloud.EKS.Updates), pass)
+			}
+		}
+		if progress, changes := s.done(part); !strings.HasSuffix(changes, "node group "+group) || len(progress.Warnings) > 0 {
+			t.Errorf("%s: changes %s, %+v", part, changes, progress)
+		}
+		s.unchanged(part)
+	}
+}
+
+// The end of an update cannot be read: that is no failed update, and what was written stays recorded.
+func TestTheEndOfAnUpdateThatCannotBeRead(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Fails = []types.ErrorDetail{{ErrorCode: "NodeCreationFailure", ErrorMessage: new("not now")}}
+	s.run("build")
+	s.cloud.Fail("EKS.DescribeUpdate", awsfake.Throttling)
+	s.fails("build", "node group build: update update-1: describe: ")
+	s.cloud.Before = nil
+	s.fails("build", "NodeCreationFailure")
+}
+
 // Somebody uncordons a node that Sawhorse has cordoned. Nothing of Sawhorse's stays on it, and Sawhorse never uncordons
 // it later.
 func TestANodeThatSomebodyElseUncordons(t *testing.T) {
