@@ -18,7 +18,7 @@ func UpdatesFail(s *Script) {
 	failed := func(step, action, words string) {
 		status := s.statusOf(rack)
 		s.Equal("state and step", status.State+" "+status.Failure.Step, "Failed "+step)
-		s.Equal("the status has EKS's words", status.says("which ended as Failed: "+words+": ordered by the sandbox"), true)
+		s.Equal("the status has EKS's words", status.says(" ended as Failed: "+words+": ordered by the sandbox"), true)
 		updates := 0
 		for _, c := range s.counted().Calls {
 			if c.Action == action {

@@ -193,8 +193,8 @@ func TestAnAccessModeWhoseUpdateFails(t *testing.T) {
 		}
 		_, err = s.step.Run(t.Context(), s.plan, "")
 	}
-	if want := "cluster demo: change access mode to API_AND_CONFIG_MAP: EKS accepted update update-1, which ended as Failed: " +
-		"AccessDenied: not now"; err.Error() != want {
+	if want := "cluster demo: change access mode to API_AND_CONFIG_MAP: " + outcome.Unmade +
+		": update update-1 ended as Failed: AccessDenied: not now"; err.Error() != want {
 		t.Errorf("%v", err)
 	}
 	if len(s.cloud.EKS.Updates) != 1 || len(s.cloud.EKS.Entries) > 0 {

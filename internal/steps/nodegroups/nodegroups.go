@@ -204,5 +204,5 @@ func (n *run) going(ctx context.Context, group *types.Nodegroup) (bool, error) {
 			return false, err
 		}
 	}
-	return false, fmt.Errorf("node group %s: change: %s", name, words)
+	return false, fmt.Errorf("node group %s: %s", name, words)
 }

@@ -163,8 +163,7 @@ func TestUpdatesThatFail(t *testing.T) {
 		s := begin(t)
 		for pass := 1; pass <= 3; pass++ {
 			s.cloud.EKS.Fails = []types.ErrorDetail{{ErrorCode: "NodeCreationFailure", ErrorMessage: new("not now")}}
-			want := fmt.Sprintf("node group %s: change: EKS accepted update update-%d, which ended as Failed: NodeCreationFailure: not now",
-				group, pass)
+			want := fmt.Sprintf("node group %s: %s: update update-%d ended as Failed: NodeCreationFailure: not now", group, outcome.Unmade, pass)
 			if s.fails(part, want); len(s.cloud.EKS.Updates) != pass {
 				t.Errorf("%s: %d updates in %d passes", part, len(s.cloud.EKS.Updates), pass)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
@@ -66,7 +67,7 @@ func (l Last) Failed(ctx context.Context) (words string, err error) {
 	if unknown || out.Update.Status == types.UpdateStatusSuccessful {
 		return "", nil
 	}
-	return fmt.Sprintf("EKS accepted update %s, which ended as %s: %s", id, out.Update.Status, reasons(out.Update.Errors)), nil
+	return fmt.Sprintf("%s: update %s ended as %s: %s", outcome.Unmade, id, out.Update.Status, reasons(out.Update.Errors)), nil
 }
 
 // reasons returns what EKS says of a failed update.

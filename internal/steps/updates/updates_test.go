@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/resource"
 	"github.com/sawhorse-io/sawhorse/internal/steps/updates"
 	"github.com/sawhorse-io/sawhorse/internal/store"
@@ -60,10 +61,11 @@ func TestAFailedUpdateIsToldOnce(t *testing.T) {
 	s.began("1", types.UpdateStatusFailed,
 		types.ErrorDetail{ErrorCode: "SubnetNotFound", ErrorMessage: new("no such subnet"), ResourceIds: []string{"subnet-a", "subnet-b"}},
 		types.ErrorDetail{ErrorCode: "AccessDenied", ErrorMessage: new("no")})
-	s.failed("EKS accepted update 1, which ended as Failed: SubnetNotFound: no such subnet (subnet-a, subnet-b); AccessDenied: no")
+	s.failed(outcome.Unmade +
+		": update 1 ended as Failed: SubnetNotFound: no such subnet (subnet-a, subnet-b); AccessDenied: no")
 	s.failed("")
 	s.began("2", types.UpdateStatusCancelled)
-	s.failed("EKS accepted update 2, which ended as Cancelled: it gives no reason")
+	s.failed(outcome.Unmade + ": update 2 ended as Cancelled: it gives no reason")
 }
 
 func TestOtherEndsAreNoFailure(t *testing.T) {
@@ -88,7 +90,7 @@ func TestTheEndIsAskedForAgain(t *testing.T) {
 	if words, err := l.Failed(t.Context()); !errors.Is(err, awsfake.Throttling) || words != "" {
 		t.Errorf("%q, %v", words, err)
 	}
-	s.failed("EKS accepted update 1, which ended as Failed: it gives no reason")
+	s.failed(outcome.Unmade + ": update 1 ended as Failed: it gives no reason")
 }
 
 // The note of an update that takes longer than records are kept stays, and is not written with each look.
@@ -105,5 +107,5 @@ func TestALongUpdateIsNotForgotten(t *testing.T) {
 	if n := len(s.cloud.Writes()); n == 0 || n > 7 {
 		t.Errorf("%d writes in %v", n, 400*time.Second)
 	}
-	s.failed("EKS accepted update 1, which ended as Failed: it gives no reason")
+	s.failed(outcome.Unmade + ": update 1 ended as Failed: it gives no reason")
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// EKS has one cluster, or none if Cluster is nil, and Others, which can only be described and tagged. An accepted
-// times.
+// EKS has one cluster, or none if Cluster is nil, and Others, which can only be described and tagged. It makes an accepted update
+// once the cluster or group has been described Delay times.
 type EKS struct {
 	*Calls
 	Cluster      *types.Cluster
