@@ -314,7 +314,8 @@ func (s *sawhorse) nodegroupsPermissions() []awsiam.PolicyStatement {
 	ofNodeGroup := conditions{"StringLike": map[string]any{"aws:ResourceTag/" + ownership.TagNodeGroup: "*"}}
 	return append([]awsiam.PolicyStatement{
 		allow([]string{"eks:DescribeNodegroup", "eks:UpdateNodegroupConfig"}, nodeGroups()),
-		allow([]string{"eks:DescribeUpdate"}, append(clusters(), nodeGroups()...)), // EKS asks for the cluster, and for the group beside it
+		allow([]string{"eks:DescribeUpdate"}, clusters()),
+		allow([]string{"eks:DescribeUpdate"}, nodeGroups()), // which the Service Authorization Reference names beside the cluster
 		allow([]string{"autoscaling:DescribeAutoScalingInstances"}, anything), // it supports no resource types
 		allow([]string{"autoscaling:TerminateInstanceInAutoScalingGroup"},
 			[]string{arn("autoscaling", "autoScalingGroup:*:autoScalingGroupName/eks-*")}, ofNodeGroup),
