@@ -120,10 +120,14 @@ func (a *Step) open(ctx context.Context, p *plan.Plan, w *resource.Writer) error
 // change.
 func (a *Step) mode(ctx context.Context, p *plan.Plan, w *resource.Writer) (bool, error) {
 	reached, status, err := a.reached(ctx, p)
-	if err != nil || reached {
-		return reached && status == types.ClusterStatusActive, err
-	}
 	last := updates.Last{EKS: a.EKS, Writer: w, Cluster: p.Cluster.Name}
+	if err != nil {
+		return false, err
+	}
+	if reached {
+		last.Made()
+		return status == types.ClusterStatusActive, nil
+	}
 	if status == types.ClusterStatusUpdating { // from our last call, or somebody else's
 		last.Continues()
 		return false, nil

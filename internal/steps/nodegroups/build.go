@@ -147,14 +147,15 @@ func (n *run) restore(ctx context.Context, group *types.Nodegroup) (bool, error)
 // settled reports whether a group's size can be judged: EKS is not updating the group, and the size is not from before what was
 // last asked of it. To judge by an older one would lose the size to return to, or take Sawhorse's own change for somebody else's.
 func (n *run) settled(ctx context.Context, group *types.Nodegroup, wanted plan.Scaling) (bool, error) {
-	updating := group.Status == types.NodegroupStatusUpdating
-	if updating || size(group) != wanted {
+	if group.Status == types.NodegroupStatusUpdating || size(group) != wanted {
 		if going, err := n.going(ctx, group); err != nil || going {
 			return false, err
 		}
+	} else {
+		n.last(*group.NodegroupName).Made()
 	}
 	outdated := n.writer.Outdated(aspectSize+*group.NodegroupName, text(size(group)), text(wanted))
-	return !outdated && !updating, nil
+	return !outdated, nil
 }
 
 // aspectSize is the path of the sizes, by group, in the record of what was written.

@@ -127,6 +127,8 @@ func (n *run) labels(ctx context.Context) error {
 		if group.Labels[ownership.LabelSystemNode] == "true" {
 			if group.Status == types.NodegroupStatusUpdating {
 				waiting = name
+			} else {
+				n.last(name).Made()
 			}
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -168,8 +169,16 @@ func TestUpdatesThatFail(t *testing.T) {
 				t.Errorf("%s: %d updates in %d passes", part, len(s.cloud.EKS.Updates), pass)
 			}
 		}
+		s.cloud.Forget()
 		if progress, changes := s.done(part); !strings.HasSuffix(changes, "node group "+group) || len(progress.Warnings) > 0 {
 			t.Errorf("%s: changes %s, %+v", part, changes, progress)
+		}
+		if slices.Contains(s.cloud.Made(), "EKS.DescribeUpdate "+group) {
+			t.Errorf("%s: it looks after an update that EKS has made", part)
+		}
+		written, err := s.step.Written.Written(t.Context(), "demo", "nodegroups")
+		if _, noted := written["update/"+group]; err != nil || noted {
+			t.Errorf("%s: an update that has been made is still noted: %v, %v", part, written, err)
 		}
 		s.unchanged(part)
 	}

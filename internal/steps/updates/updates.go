@@ -43,6 +43,9 @@ func (l Last) Began(update *types.Update) {
 // Continues keeps the note of an update that is under way.
 func (l Last) Continues() { l.Writer.Note(l.note(), l.Writer.Noted(l.note())) }
 
+// Made forgets an update that EKS has made: what the caller asked for is there.
+func (l Last) Made() { l.Writer.Note(l.note(), "") }
+
 // Failed returns EKS's own words if the update has failed, and forgets it, so that the next pass may try again. The caller has seen
 // that nothing is under way, and that what it asked for is not there. An update that EKS has made, or does not know, is forgotten
 // too.
