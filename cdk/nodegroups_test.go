@@ -36,7 +36,8 @@ func TestWithoutNodeRolesNodeGroupsAreOnlyResized(t *testing.T) {
 			}
 		}
 	}
-	if got := text(found); got != `["eks:DescribeCluster","eks:DescribeNodegroup","eks:UpdateNodegroupConfig"]` {
+	if got := text(found); got != `["eks:DescribeCluster","eks:DescribeNodegroup","eks:UpdateNodegroupConfig",`+
+		`"eks:DescribeUpdate","eks:DescribeUpdate"]` {
 		t.Errorf("got %s", got)
 	}
 }

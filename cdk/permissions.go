@@ -260,6 +260,7 @@ func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
 	forward := conditions{"StringEquals": map[string]any{"eks:authenticationMode": "API_AND_CONFIG_MAP"}}
 	return []awsiam.PolicyStatement{
 		allow([]string{"eks:UpdateClusterConfig"}, clusters(), forward, s.authorized()),
+		allow([]string{"eks:DescribeUpdate"}, clusters()),
 		allow([]string{"eks:CreateAccessEntry"}, clusters(), ours, s.authorized()),
 		allow([]string{"eks:DescribeAccessEntry", "eks:ListAssociatedAccessPolicies"}, accessEntries()),
 		allow([]string{"eks:UpdateAccessEntry", "eks:DeleteAccessEntry"}, accessEntries(), ours),
@@ -313,6 +314,8 @@ func (s *sawhorse) nodegroupsPermissions() []awsiam.PolicyStatement {
 	ofNodeGroup := conditions{"StringLike": map[string]any{"aws:ResourceTag/" + ownership.TagNodeGroup: "*"}}
 	return append([]awsiam.PolicyStatement{
 		allow([]string{"eks:DescribeNodegroup", "eks:UpdateNodegroupConfig"}, nodeGroups()),
+		allow([]string{"eks:DescribeUpdate"}, clusters()),
+		allow([]string{"eks:DescribeUpdate"}, nodeGroups()),                   // which the Service Authorization Reference names beside the cluster
 		allow([]string{"autoscaling:DescribeAutoScalingInstances"}, anything), // it supports no resource types
 		allow([]string{"autoscaling:TerminateInstanceInAutoScalingGroup"},
 			[]string{arn("autoscaling", "autoScalingGroup:*:autoScalingGroupName/eks-*")}, ofNodeGroup),

@@ -42,8 +42,9 @@ var mayImport = map[string][]string{
 	},
 
 	// The steps.
-	"internal/steps/...":        stepMayUse,
-	"internal/steps/access":     append([]string{"internal/k8s", "internal/steps/admin", "internal/steps/refusals"}, stepMayUse...),
+	"internal/steps/...": stepMayUse,
+	"internal/steps/access": append([]string{"internal/k8s", "internal/steps/admin", "internal/steps/refusals", "internal/steps/updates"},
+		stepMayUse...),
 	"internal/steps/admin":      append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/autoscaler": append([]string{"internal/k8s", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/proof":      append([]string{"internal/k8s", "internal/steps/refusals"}, stepMayUse...),
@@ -51,7 +52,7 @@ var mayImport = map[string][]string{
 	"internal/steps/controller": append([]string{
 		"internal/k8s", "internal/karpenter", "internal/steps/admin", "internal/steps/refusals",
 	}, stepMayUse...),
-	"internal/steps/nodegroups": append([]string{"internal/drain", "internal/k8s"}, stepMayUse...),
+	"internal/steps/nodegroups": append([]string{"internal/drain", "internal/k8s", "internal/steps/updates"}, stepMayUse...),
 	"internal/steps/nodepools":  append([]string{"events", "internal/k8s", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/placement":  append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/refusals":   append([]string{"internal/k8s"}, stepMayUse...),

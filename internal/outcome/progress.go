@@ -104,6 +104,9 @@ func (u *Unreachable) Error() string {
 	return fmt.Sprintf("cluster %s: %s: %s: %v", u.Cluster, u.Host, NoAnswer, u.Cause)
 }
 
+// Unmade is in the error of an update that EKS has accepted, and has not made.
+const Unmade = "EKS did not make what it had accepted"
+
 // NotHandedOver is in the error of a proof that has failed.
 const NotHandedOver = "nothing was handed over"
 

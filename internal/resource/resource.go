@@ -165,6 +165,35 @@ func (w *Writer) Recent(aspect string) bool {
 	return written
 }
 
+// renoted is the age at which a note is written again.
+const renoted = Lag / 3
+
+// Note keeps a text for later calls, such as the ID of what AWS has accepted, until the Lag after the last Note of it. An empty
+// text ends that.
+func (w *Writer) Note(name, text string) {
+	last := w.written[name]
+	switch {
+	case text == "" && last.Value == "" || text == last.Value && w.now().Sub(last.At) < renoted:
+		return
+	case text == "":
+		delete(w.written, name)
+	default:
+		w.written[name] = Record{Value: text, At: w.now().UTC(), Done: true}
+	}
+	w.unsaved = true
+}
+
+// Noted returns the text of a note, or an empty one.
+func (w *Writer) Noted(name string) string { return w.written[name].Value }
+
+// Unmade forgets the writes of an aspect: AWS accepted the last one, and says that it has not made it.
+func (w *Writer) Unmade(aspect string) {
+	if _, written := w.written[aspect]; written {
+		delete(w.written, aspect)
+		w.unsaved = true
+	}
+}
+
 // Outdated reports whether a value that was read cannot be judged yet, where another one or the same is wanted: it may be
 // one from before the last write, or it is not known whether that write was made.
 func (w *Writer) Outdated(aspect, read, wanted string) bool {

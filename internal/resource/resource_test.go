@@ -217,3 +217,31 @@ func TestOutdated(t *testing.T) {
 		}
 	}
 }
+
+// The clocks of two calls of a step may differ. By one that is ahead, what it has written is not judged by a read for longer; by one
+// that is behind by the Lag, not at all: the next read decides, and a later audit repairs what that leaves behind.
+func TestClocksThatDiffer(t *testing.T) {
+	for ahead, judged := range map[time.Duration]time.Duration{
+		0: resource.Lag, 10 * time.Minute: resource.Lag + 10*time.Minute, -time.Minute: resource.Lag - time.Minute, -10 * time.Minute: 0,
+	} {
+		cloud := awsfake.New()
+		records, now := &store.Store{DB: cloud.Table}, cloud.Now()
+		open := func(at time.Time) *resource.Writer {
+			w, err := resource.Open(t.Context(), records, "demo", "step", func() time.Time { return at })
+			if err != nil {
+				t.Fatal(err)
+			}
+			return w
+		}
+		w := open(now.Add(ahead))
+		err := w.Write(t.Context(), resource.Write{Aspect: "a", Value: "1", Do: func(context.Context) error { return nil }})
+		if _, err := w.End(t.Context(), err); err != nil {
+			t.Fatal(err)
+		}
+		for after, recent := range map[time.Duration]bool{0: judged > 0, judged - time.Second: judged > 0, judged: false} {
+			if w := open(now.Add(after)); w.Recent("a") != recent || w.Confirms("a", "") == recent {
+				t.Errorf("%v ahead, %v later: recent %t, want %t", ahead, after, w.Recent("a"), recent)
+			}
+		}
+	}
+}

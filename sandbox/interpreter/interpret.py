@@ -1,10 +1,11 @@
 """Plays one pass of the state machine with MiniStack's interpreter, without any AWS service.
 
-Reads {definition, steps, answers, refuses, together} and prints {path, inputs, called, report, waits}. A Task does not call anything:
+Reads {definition, steps, answers, refuses, together} and prints {path, inputs, called, report, waits, took}. A Task does not call anything:
 validate returns the steps, the function of a step returns its next answer, and DynamoDB counts one request. An answer
 that begins with "!" is an error of that name. An answer may have a note after a colon. With refuses, report fails where
 a step waits. With together, the fields of an Assign see the old values, as on AWS.
-Without it they see each other, as in MiniStack. The clock goes on in Wait states only.
+Without it they see each other, as in MiniStack. The clock goes on in Wait states, and by the longest delay before a Task is repeated;
+took is in seconds.
 """
 
 import json
@@ -33,7 +34,7 @@ class Pass:
         self.steps, self.answers = given["steps"], given["answers"]
         self.path, self.inputs, self.called, self.reported, self.waits = [], [], [], {}, []
         self.refuses = given["refuses"]
-        self.clock = int(time.time() * 1000)
+        self.clock = self.began = int(time.time() * 1000)
         known = asl._register_sfn_jsonata_functions
 
         def register(expression):
@@ -65,20 +66,41 @@ class Pass:
                     self.data, self.at = asl._execute_pass(state, self.data, self.ctx)
                 case "Task":
                     self.task(state)
-        return {"path": self.path, "inputs": self.inputs, "called": self.called, "report": self.reported, "waits": self.waits}
+        return {"path": self.path, "inputs": self.inputs, "called": self.called, "report": self.reported, "waits": self.waits,
+                "took": (self.clock - self.began) // 1000}
 
     def task(self, state):
+        tries = {}
+        while not self.tried(state, tries):
+            pass
+
+    def tried(self, state, tries):
         try:
             result = self.call(state["Resource"], asl._apply_jsonata_arguments(state, self.data, self.ctx))
             output = asl._apply_jsonata_output(state, self.data, self.ctx, result=result, default=result)
             asl._apply_state_assign(state, self.data, self.ctx, result=result)
             self.data, self.at = output, state["Next"]
         except asl._ExecutionError as error:
+            if self.repeats(state, error.error, tries):
+                return False
             caught = {"Error": error.error, "Cause": error.cause}
             catch = next(c for c in state["Catch"] if error.error in c["ErrorEquals"] or "States.ALL" in c["ErrorEquals"])
             output = asl._apply_jsonata_output(catch, self.data, self.ctx, error_output=caught, default=caught)
             asl._apply_state_assign(catch, self.data, self.ctx, error_output=caught)
             self.data, self.at = output, catch["Next"]
+        return True
+
+    def repeats(self, state, error, tries):
+        """The first retrier that names the error decides, and counts its own tries."""
+        for number, retrier in enumerate(state.get("Retry", [])):
+            if error in retrier["ErrorEquals"] or "States.ALL" in retrier["ErrorEquals"]:
+                before = tries.get(number, 0)
+                if before == retrier["MaxAttempts"]:
+                    return False
+                tries[number] = before + 1
+                self.clock += 1000 * min(retrier["MaxDelaySeconds"], retrier["IntervalSeconds"] * retrier["BackoffRate"] ** before)
+                return True
+        return False
 
     def call(self, resource, arguments):
         if not resource.endswith(":lambda:invoke"):

@@ -34,6 +34,8 @@ type played struct {
 		Outcome, Error, Step string
 		Steps                []string
 	}
+	// Took is in seconds.
+	Took  int
 	Waits []struct {
 		Rack, Execution string
 		Wait            struct {
@@ -158,6 +160,30 @@ func TestAnswersOfAStep(t *testing.T) {
 			if got := strings.TrimSpace(p.Report.Step + " " + p.Report.Error); p.Report.Outcome != c.outcome || got != c.failed {
 				t.Errorf("a step %s: report %+v", c.what, p.Report)
 			}
+		}
+	}
+}
+
+// A call of a step that ends with an error, or never, is repeated as often, and for as long at most, as docs/reliability.md says. One
+// that works in the end goes on as if nothing had been; one that does not fails the pass with its error.
+func TestCallsThatAreRepeated(t *testing.T) {
+	const debounce = 5
+	for failure, c := range map[string]struct{ calls, seconds int }{
+		"States.Timeout": {3, 6}, "Sandbox.Timedout": {3, 6}, "Throttled": {31, 531}, "Unavailable": {7, 51}, "StepFailed": {1, 0},
+	} {
+		p := play(t, steps(3), map[string][]string{"step1": {"!" + failure}}, true)
+		if want := "step0" + strings.Repeat(" step1", c.calls); strings.Join(p.Called, " ") != want || p.Took != debounce+c.seconds {
+			t.Errorf("%s: called %v in %d s", failure, p.Called, p.Took)
+		}
+		if p.Report.Outcome != "Failed" || p.Report.Step != "step1" || p.Report.Error != failure || p.Path[len(p.Path)-1] != "Failed" {
+			t.Errorf("%s: %v, %+v", failure, p.Path, p.Report)
+		}
+		if c.calls == 1 {
+			continue
+		}
+		once := play(t, steps(3), map[string][]string{"step1": {"!" + failure, "done"}}, true)
+		if got := strings.Join(once.Called, " "); got != "step0 step1 step1 step2" || once.Report.Outcome != "Planned" {
+			t.Errorf("%s, once: called %s in %d s, %+v", failure, got, once.Took, once.Report)
 		}
 	}
 }

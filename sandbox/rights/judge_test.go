@@ -63,7 +63,7 @@ func good() play {
 			allow(lost, "sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"),
 			allow(racks+"*/status", "ssm:PutParameter", "ssm:DeleteParameter"),
 			{Effect: "Deny", Actions: []string{"ssm:PutParameter"}, Resources: []string{racks + "*/params/*"}},
-			allow(machine, "states:StartExecution"),
+			allow(machine, "states:StartExecution"), allow("arn:aws:eks:us-east-1:000000000000:nodegroup/*", "eks:DescribeUpdate"),
 		},
 		calls: []string{
 			called("Story", "ssm:PutParameter", racks+"demo/status", "Allow", false),
@@ -133,7 +133,7 @@ func proofOf(t *testing.T) string {
 func TestAGoodStack(t *testing.T) {
 	p := good()
 	said, err := judge(t, &p, proofOf(t))
-	if err != nil || !strings.HasPrefix(said, "1 functions, 6 statements, 11 actions; 4 calls of 2 scripts") {
+	if err != nil || !strings.HasPrefix(said, "1 functions, 7 statements, 12 actions; 4 calls of 2 scripts") {
 		t.Errorf("%v: %s", err, said)
 	}
 }

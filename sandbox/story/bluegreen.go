@@ -39,7 +39,7 @@ func BlueGreen(s *Script) {
 	s.Chapter("Green beside it: blue keeps its nodes, until its entry is taken away", func() {
 		before := m.nodes()
 		writes(blue+","+green, 10, 20)
-		s.wait(20 * time.Second)
+		spared(s)
 		s.Equal("nodes of blue", m.nodes(), before)
 		moved("blue", "green", green, 20)
 	})

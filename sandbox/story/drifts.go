@@ -112,7 +112,7 @@ func Drifts(s *Script) {
 			s.Says(d.said)
 			s.Unset("paused")
 			s.Reconciled()
-			s.wait(10 * time.Second) // Karpenter does not report that it has examined a node that is to stay
+			examined(s)
 			wanted := regexp.MustCompile("^(" + d.did + ")$")
 			s.Await("Karpenter: "+d.did, func() string { // it reads subnets and groups every few minutes
 				got := driftsOf(s)

@@ -56,7 +56,7 @@ func Retired(s *Script) {
 		s.Until("nodes that Karpenter was ending already", "kubectl get nodes -l karpenter.sh/nodepool=batch "+
 			`-o jsonpath='{.items[*].spec.taints[?(@.key=="karpenter.sh/disrupted")].key}'`, "", 3*time.Minute)
 		left := m.nodes()
-		s.wait(20 * time.Second)
+		spared(s)
 		s.Equal("its nodes stay", m.nodes(), left)
 		lookAtNodes(s)
 		s.Equal("the status", s.Status().pool("batch"), fmt.Sprintf("%d nodes, ready true, 0 outdated", left))

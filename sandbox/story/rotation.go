@@ -78,7 +78,7 @@ func Rotation(s *Script) {
 			`-o jsonpath='{.items[*].spec.taints[?(@.key=="karpenter.sh/disrupted")].key}'`, "", 3*time.Minute)
 		s.Check("nodes that rotate", rotating, "0")
 		left := m.left()
-		s.wait(20 * time.Second)
+		spared(s)
 		s.Equal("nodes that were there stay", m.left(), left)
 		s.Reconciled(s.Put("karpenter_rotate_after", "1h"))
 		m.until(0)

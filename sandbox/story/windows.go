@@ -30,7 +30,7 @@ func Windows(s *Script) {
 		node := s.Output(single.node())
 		s.Reconciled(s.Put("karpenter_node_labels", "team=web"))
 		s.Await("Karpenter finds the node drifted", func() string { return drifted(s) }, "true", time.Minute)
-		s.wait(30 * time.Second)
+		spared(s)
 		s.Check("the pod's node", single.node(), node)
 		lookAtNodes(s)
 		s.Equal("pool workload", s.Status().pool("workload"), "1 nodes, ready true, 1 outdated")

@@ -41,6 +41,8 @@ var byReason = []struct{ part, remedy string }{
 		"for Unauthorized, look for a service control policy or permissions boundary that denies it to the role of Karpenter's " +
 		"controller; for a node that does not register, whether it reaches the API server (security groups, private endpoint) " +
 		"and its image. Then " + goesOn + "."},
+	{outcome.Unmade, "Cluster and node groups are as they were. Correct what EKS says of its update: for AccessDenied, the role of the " +
+		"cluster or of its nodes; " + goesOn + "."},
 	{"AccessDenied", missingRight},
 	{"UnauthorizedOperation", missingRight},
 	{outcome.NoAnswer, "The function cannot reach the API server. " +

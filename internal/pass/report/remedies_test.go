@@ -47,8 +47,13 @@ func TestLateStepsExist(t *testing.T) {
 	}
 }
 
-// Of a first node that does not come, EC2's own code decides, and a right is not looked for in the function's role.
-func TestTheRemedyForAFirstNode(t *testing.T) {
+// Of a first node that does not come, EC2's own code decides, and a right is not looked for in the function's role. Nor is it where EKS
+// could not do what it had accepted.
+func TestTheRemedyForWhatOthersMayNot(t *testing.T) {
+	refused := "cluster demo: change access mode: " + outcome.Unmade + ": update 1 ended as Failed: AccessDenied: no"
+	if got := remedy(Event{Step: "access", Error: statemachine.StepFailed}, refused); !strings.Contains(got, "role of the cluster") {
+		t.Errorf("%s: %q", refused, got)
+	}
 	for words, want := range map[string]string{
 		"karpenter: InsufficientCapacityError: VcpuLimitExceeded: you have requested more": "quota of vCPUs",
 		"kubelet: FailedCreatePodSandBox: failed to assign an IP address":                  "aws-node",

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,6 +78,32 @@ func TestAnOutdatedTreeIsTakenInTheEnd(t *testing.T) {
 		s.cloud.Table.Items["rack#demo lease"]["wrote05"] = &types.AttributeValueMemberS{Value: "no write at all"}
 		if got := s.outcome(); got != outcome.PassPlanned {
 			t.Errorf("a write of %v from now: %s", at, got)
+		}
+	}
+}
+
+// A function whose clock is off by more than a replica may lag does not wait for the write, and its pass takes the tree from before
+// it. The write is not lost: the next audit finds it, by whatever clock.
+func TestAWriteThatAWrongClockMisses(t *testing.T) {
+	for _, off := range []time.Duration{-10 * time.Minute, -replication, replication + time.Minute, 10 * time.Minute} {
+		s := audited(t)
+		s.cloud.Pass(time.Hour)
+		s.cloud.Lag.Parameters = time.Minute
+		_, err := s.cloud.SSM.PutParameter(t.Context(), &ssm.PutParameterInput{
+			Name: new(folder + "karpenter_cpu_limit"), Value: new("200"), Type: "String", Overwrite: new(true),
+		})
+		s.must(err)
+		now := s.cloud.Now()
+		s.noted(3, "Create", "karpenter_cpu_limit", now)
+		s.validate.Now = func() time.Time { return now.Add(off) }
+		if got := s.outcome(); got != outcome.PassUnchanged {
+			t.Fatalf("%v off: %s", off, got)
+		}
+		s.cloud.Pass(s.cloud.Lag.Parameters)
+		due, err := s.validate.Audit(t.Context(), "demo", int64(s.requests)+1)
+		s.must(err)
+		if why := due["nodepools"]; !strings.Contains(why, ".spec.limits.cpu: ") {
+			t.Errorf("%v off: due %v", off, due)
 		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/resource"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 	"github.com/sawhorse-io/sawhorse/internal/steps/refusals"
+	"github.com/sawhorse-io/sawhorse/internal/steps/updates"
 )
 
 // Step gives the functions access to a cluster and takes it away.
@@ -44,6 +45,7 @@ type Principal struct {
 type EKS interface {
 	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
 	UpdateClusterConfig(context.Context, *eks.UpdateClusterConfigInput, ...func(*eks.Options)) (*eks.UpdateClusterConfigOutput, error)
+	updates.EKS
 	DescribeAccessEntry(context.Context, *eks.DescribeAccessEntryInput, ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error)
 	CreateAccessEntry(context.Context, *eks.CreateAccessEntryInput, ...func(*eks.Options)) (*eks.CreateAccessEntryOutput, error)
 	UpdateAccessEntry(context.Context, *eks.UpdateAccessEntryInput, ...func(*eks.Options)) (*eks.UpdateAccessEntryOutput, error)
@@ -118,11 +120,24 @@ func (a *Step) open(ctx context.Context, p *plan.Plan, w *resource.Writer) error
 // change.
 func (a *Step) mode(ctx context.Context, p *plan.Plan, w *resource.Writer) (bool, error) {
 	reached, status, err := a.reached(ctx, p)
-	// An update that is under way is from our last call, or somebody else's.
-	if err != nil || reached || status == types.ClusterStatusUpdating {
-		return reached && status == types.ClusterStatusActive, err
+	last := updates.Last{EKS: a.EKS, Writer: w, Cluster: p.Cluster.Name}
+	if err != nil {
+		return false, err
 	}
-	_, err = a.EKS.UpdateClusterConfig(ctx, &eks.UpdateClusterConfigInput{
+	if reached {
+		last.Made()
+		return status == types.ClusterStatusActive, nil
+	}
+	if status == types.ClusterStatusUpdating { // from our last call, or somebody else's
+		last.Continues()
+		return false, nil
+	}
+	if words, err := last.Failed(ctx); err != nil {
+		return false, fmt.Errorf("cluster %s: %w", p.Cluster.Name, err)
+	} else if words != "" {
+		return false, fmt.Errorf("cluster %s: change access mode to %s: %s", p.Cluster.Name, p.Access.Mode, words)
+	}
+	out, err := a.EKS.UpdateClusterConfig(ctx, &eks.UpdateClusterConfigInput{
 		Name:         &p.Cluster.Name,
 		AccessConfig: &types.UpdateAccessConfigRequest{AuthenticationMode: types.AuthenticationMode(p.Access.Mode)},
 	})
@@ -139,6 +154,7 @@ func (a *Step) mode(ctx context.Context, p *plan.Plan, w *resource.Writer) (bool
 	if err != nil {
 		return false, fmt.Errorf("cluster %s: change access mode to %s: %w", p.Cluster.Name, p.Access.Mode, err)
 	}
+	last.Began(out.Update)
 	w.Changed("changed to "+p.Access.Mode, "access mode of cluster %s", p.Cluster.Name)
 	return false, nil
 }

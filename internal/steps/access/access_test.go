@@ -181,6 +181,31 @@ func TestAnAccessModeThatHasComeAboutMeanwhile(t *testing.T) {
 	}
 }
 
+// EKS accepts the change of the access mode, and it fails. The step ends with EKS's words instead of asking again until its deadline,
+// and the next pass changes the mode.
+func TestAnAccessModeWhoseUpdateFails(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Fails = []types.ErrorDetail{{ErrorCode: "AccessDenied", ErrorMessage: new("not now")}}
+	var err error
+	for calls := 0; err == nil; calls++ {
+		if calls == 10 {
+			t.Fatal("no failure after 10 calls")
+		}
+		_, err = s.step.Run(t.Context(), s.plan, "")
+	}
+	if want := "cluster demo: change access mode to API_AND_CONFIG_MAP: " + outcome.Unmade +
+		": update update-1 ended as Failed: AccessDenied: not now"; err.Error() != want {
+		t.Errorf("%v", err)
+	}
+	if len(s.cloud.EKS.Updates) != 1 || len(s.cloud.EKS.Entries) > 0 {
+		t.Errorf("%d updates, %d entries", len(s.cloud.EKS.Updates), len(s.cloud.EKS.Entries))
+	}
+	if changes := s.opened(); !strings.HasPrefix(changes, "access mode of cluster demo changed to API_AND_CONFIG_MAP, ") {
+		t.Error(changes)
+	}
+	s.unchanged()
+}
+
 // If the reason of a refusal cannot be read, the step returns the error of that read, which the state machine retries,
 // and not the refusal.
 func TestARefusalThatCannotBeLookedInto(t *testing.T) {

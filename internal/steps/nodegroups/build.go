@@ -58,8 +58,8 @@ func (n *run) build(ctx context.Context) error {
 func (n *run) empty(ctx context.Context, group *types.Nodegroup) (bool, error) {
 	name, live := *group.NodegroupName, size(group)
 	none := plan.Scaling{Min: 0, Max: max(1, live.Max), Desired: 0}
-	if group.Status == types.NodegroupStatusUpdating || n.outdated(group, none) {
-		return false, nil
+	if settled, err := n.settled(ctx, group, none); err != nil || !settled {
+		return false, err
 	}
 	if live.Min == 0 && live.Desired == 0 {
 		_, ours, err := n.Baselines.Get(ctx, n.plan.Rack, outcome.BaselineSize(name))
@@ -121,8 +121,8 @@ func (n *run) restore(ctx context.Context, group *types.Nodegroup) (bool, error)
 	}
 	live := size(group)
 	wanted := n.plan.Nodegroups.Back(*before, live)
-	if n.outdated(group, wanted) {
-		return false, nil
+	if settled, err := n.settled(ctx, group, wanted); err != nil || !settled {
+		return false, err
 	}
 	if err := n.arbiter().Withdraw(ctx, n.plan.Rack, outcome.BaselineSize(name)); err != nil {
 		return false, err
@@ -141,16 +141,21 @@ func (n *run) restore(ctx context.Context, group *types.Nodegroup) (bool, error)
 		}
 		return false, err
 	}
-	if group.Status == types.NodegroupStatusUpdating {
-		return false, nil
-	}
 	return true, n.Baselines.Forget(ctx, n.plan.Rack, outcome.BaselineSize(name))
 }
 
-// outdated reports whether a group's size may be older than what was last asked of EKS. To judge by it would lose the
-// size to return to, or take Sawhorse's own change for somebody else's.
-func (n *run) outdated(group *types.Nodegroup, wanted plan.Scaling) bool {
-	return n.writer.Outdated(aspectSize+*group.NodegroupName, text(size(group)), text(wanted))
+// settled reports whether a group's size can be judged: EKS is not updating the group, and the size is not from before what was
+// last asked of it. To judge by an older one would lose the size to return to, or take Sawhorse's own change for somebody else's.
+func (n *run) settled(ctx context.Context, group *types.Nodegroup, wanted plan.Scaling) (bool, error) {
+	if group.Status == types.NodegroupStatusUpdating || size(group) != wanted {
+		if going, err := n.going(ctx, group); err != nil || going {
+			return false, err
+		}
+	} else {
+		n.last(*group.NodegroupName).Made()
+	}
+	outdated := n.writer.Outdated(aspectSize+*group.NodegroupName, text(size(group)), text(wanted))
+	return !outdated, nil
 }
 
 // aspectSize is the path of the sizes, by group, in the record of what was written.

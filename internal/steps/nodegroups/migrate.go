@@ -89,8 +89,8 @@ func (n *run) unbound(ctx context.Context, group *types.Nodegroup) (may, now boo
 	name, live := *group.NodegroupName, size(group)
 	none := plan.Scaling{Min: 0, Max: max(1, live.Max), Desired: live.Desired}
 	key := outcome.BaselineMigrated(name)
-	if n.outdated(group, none) || group.Status == types.NodegroupStatusUpdating {
-		return true, false, nil
+	if settled, err := n.settled(ctx, group, none); err != nil || !settled {
+		return true, false, err
 	}
 	if err := outcome.Record(ctx, n.Baselines.RecordOnce, n.plan.Rack, key, live); err != nil {
 		return false, false, err
@@ -172,14 +172,18 @@ func (n *run) unmigrate(ctx context.Context) error {
 		if err := n.arbiter().Withdraw(ctx, n.plan.Rack, key); err != nil {
 			return err
 		}
-		if live == wanted && group.Status != types.NodegroupStatusUpdating && !n.outdated(group, wanted) {
+		settled, err := n.settled(ctx, group, wanted)
+		if err != nil {
+			return err
+		}
+		if live == wanted && settled {
 			if err := n.Baselines.Forget(ctx, n.plan.Rack, key); err != nil {
 				return err
 			}
 			continue
 		}
 		waiting = name
-		if live != wanted && !n.outdated(group, wanted) {
+		if live != wanted && settled {
 			if _, err := n.resize(ctx, group, wanted); err != nil {
 				return err
 			}

@@ -17,12 +17,14 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/resource"
+	"github.com/sawhorse-io/sawhorse/internal/steps/updates"
 )
 
 // EKS lists the EKS calls of the step.
 type EKS interface {
 	DescribeNodegroup(context.Context, *eks.DescribeNodegroupInput, ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error)
 	UpdateNodegroupConfig(context.Context, *eks.UpdateNodegroupConfigInput, ...func(*eks.Options)) (*eks.UpdateNodegroupConfigOutput, error)
+	updates.EKS
 	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
 	CreateNodegroup(context.Context, *eks.CreateNodegroupInput, ...func(*eks.Options)) (*eks.CreateNodegroupOutput, error)
 	DeleteNodegroup(context.Context, *eks.DeleteNodegroupInput, ...func(*eks.Options)) (*eks.DeleteNodegroupOutput, error)
@@ -125,10 +127,17 @@ func (n *run) labels(ctx context.Context) error {
 		if group.Labels[ownership.LabelSystemNode] == "true" {
 			if group.Status == types.NodegroupStatusUpdating {
 				waiting = name
+			} else {
+				n.last(name).Made()
 			}
 			continue
 		}
 		waiting = name
+		if going, err := n.going(ctx, group); err != nil {
+			return err
+		} else if going {
+			continue
+		}
 		changed, err := n.update(ctx, name, &eks.UpdateNodegroupConfigInput{
 			Labels: &types.UpdateLabelsPayload{AddOrUpdateLabels: map[string]string{ownership.LabelSystemNode: "true"}},
 		})
@@ -160,12 +169,42 @@ func (n *run) group(ctx context.Context, name string) (*types.Nodegroup, error) 
 // update asks EKS to change a group. It returns false while another update of the group is under way.
 func (n *run) update(ctx context.Context, name string, input *eks.UpdateNodegroupConfigInput) (bool, error) {
 	input.ClusterName, input.NodegroupName = &n.plan.Cluster.Name, &name
-	_, err := n.EKS.UpdateNodegroupConfig(ctx, input)
+	out, err := n.EKS.UpdateNodegroupConfig(ctx, input)
 	if errors.As(err, new(*types.ResourceInUseException)) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("node group %s: update: %w", name, err)
 	}
+	n.last(name).Began(out.Update)
 	return true, nil
+}
+
+// last is the last update of a group that this step has begun.
+func (n *run) last(group string) updates.Last {
+	return updates.Last{EKS: n.EKS, Writer: n.writer, Cluster: n.plan.Cluster.Name, Group: group}
+}
+
+// going reports whether EKS is updating a group that is not as it is to be. It returns an error if the last update has failed: then
+// the group has the size that EKS shows, and nobody has set it back.
+func (n *run) going(ctx context.Context, group *types.Nodegroup) (bool, error) {
+	name := *group.NodegroupName
+	if group.Status == types.NodegroupStatusUpdating {
+		n.last(name).Continues()
+		return true, nil
+	}
+	words, err := n.last(name).Failed(ctx)
+	if err != nil {
+		return false, fmt.Errorf("node group %s: %w", name, err)
+	}
+	if words == "" {
+		return false, nil
+	}
+	n.writer.Unmade(aspectSize + name)
+	for _, setting := range []string{outcome.BaselineSize(name), outcome.BaselineMigrated(name)} {
+		if err := n.arbiter().Withdraw(ctx, n.plan.Rack, setting); err != nil {
+			return false, err
+		}
+	}
+	return false, fmt.Errorf("node group %s: %s", name, words)
 }

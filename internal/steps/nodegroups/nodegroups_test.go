@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -154,6 +155,44 @@ func TestLabelsWaitForAnotherUpdate(t *testing.T) {
 	if _, changes := s.done("labels"); changes != "labelled convox.io/system-node=true node group system" {
 		t.Errorf("changes %s", changes)
 	}
+}
+
+// EKS accepts the update of a group, and it fails, three passes long. Each ends with EKS's words after one update, and what EKS did
+// not do is nobody's contest. The next pass does it.
+func TestUpdatesThatFail(t *testing.T) {
+	for part, group := range map[string]string{"labels": "system", "build": "build"} {
+		s := begin(t)
+		for pass := 1; pass <= 3; pass++ {
+			s.cloud.EKS.Fails = []types.ErrorDetail{{ErrorCode: "NodeCreationFailure", ErrorMessage: new("not now")}}
+			want := fmt.Sprintf("node group %s: %s: update update-%d ended as Failed: NodeCreationFailure: not now", group, outcome.Unmade, pass)
+			if s.fails(part, want); len(s.cloud.EKS.Updates) != pass {
+				t.Errorf("%s: %d updates in %d passes", part, len(s.cloud.EKS.Updates), pass)
+			}
+		}
+		s.cloud.Forget()
+		if progress, changes := s.done(part); !strings.HasSuffix(changes, "node group "+group) || len(progress.Warnings) > 0 {
+			t.Errorf("%s: changes %s, %+v", part, changes, progress)
+		}
+		if slices.Contains(s.cloud.Made(), "EKS.DescribeUpdate "+group) {
+			t.Errorf("%s: it looks after an update that EKS has made", part)
+		}
+		written, err := s.step.Written.Written(t.Context(), "demo", "nodegroups")
+		if _, noted := written["update/"+group]; err != nil || noted {
+			t.Errorf("%s: an update that has been made is still noted: %v, %v", part, written, err)
+		}
+		s.unchanged(part)
+	}
+}
+
+// The end of an update cannot be read: that is no failed update, and what was written stays recorded.
+func TestTheEndOfAnUpdateThatCannotBeRead(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Fails = []types.ErrorDetail{{ErrorCode: "NodeCreationFailure", ErrorMessage: new("not now")}}
+	s.run("build")
+	s.cloud.Fail("EKS.DescribeUpdate", awsfake.Throttling)
+	s.fails("build", "node group build: update update-1: describe: ")
+	s.cloud.Before = nil
+	s.fails("build", "NodeCreationFailure")
 }
 
 // Somebody uncordons a node that Sawhorse has cordoned. Nothing of Sawhorse's stays on it, and Sawhorse never uncordons

@@ -3,6 +3,7 @@ package awsfake
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// EKS has one cluster, or none if Cluster is nil, and Others, which can only be described and tagged. An accepted
-// times.
+// EKS has one cluster, or none if Cluster is nil, and Others, which can only be described and tagged. It makes an accepted update
+// once the cluster or group has been described Delay times.
 type EKS struct {
 	*Calls
 	Cluster      *types.Cluster
@@ -25,6 +26,9 @@ type EKS struct {
 	Delay        int
 	// Issues prevent EKS from creating and deleting groups.
 	Issues []types.Issue
+	// Fails are the errors with which the next accepted updates end, each as Failed and without effect, in order. Updates has all.
+	Fails   []types.ErrorDetail
+	Updates []*types.Update
 	// Changed is called when EKS has created a group, or deleted it (there is false).
 	Changed func(group *types.Nodegroup, there bool)
 
@@ -109,8 +113,35 @@ func (e *EKS) UpdateClusterConfig(_ context.Context, in *eks.UpdateClusterConfig
 	if to != from+1 {
 		return nil, &types.InvalidParameterException{Message: new("Unsupported authentication mode update")}
 	}
-	e.mode, e.Cluster.Status, e.looks[""] = in.AccessConfig.AuthenticationMode, types.ClusterStatusUpdating, 0
-	return &eks.UpdateClusterConfigOutput{}, nil
+	update, made := e.began()
+	if e.mode = in.AccessConfig.AuthenticationMode; !made {
+		e.mode = e.Cluster.AccessConfig.AuthenticationMode
+	}
+	e.Cluster.Status, e.looks[""] = types.ClusterStatusUpdating, 0
+	return &eks.UpdateClusterConfigOutput{Update: update}, nil
+}
+
+// began returns an update, and whether it will be made.
+func (e *EKS) began() (*types.Update, bool) {
+	update := &types.Update{Id: new(fmt.Sprint("update-", len(e.Updates)+1)), Status: types.UpdateStatusSuccessful}
+	e.Updates = append(e.Updates, update)
+	if len(e.Fails) > 0 {
+		update.Status, update.Errors, e.Fails = types.UpdateStatusFailed, e.Fails[:1], e.Fails[1:]
+	}
+	return update, update.Status == types.UpdateStatusSuccessful
+}
+
+// DescribeUpdate shows an update as it ends.
+func (e *EKS) DescribeUpdate(_ context.Context, in *eks.DescribeUpdateInput, _ ...func(*eks.Options)) (*eks.DescribeUpdateOutput, error) {
+	if err := e.known("DescribeUpdate", in.Name, value(in.NodegroupName)); err != nil {
+		return nil, err
+	}
+	for _, update := range e.Updates {
+		if *update.Id == *in.UpdateId {
+			return &eks.DescribeUpdateOutput{Update: update}, nil
+		}
+	}
+	return nil, &types.ResourceNotFoundException{}
 }
 
 func (e *EKS) DescribeAddon(_ context.Context, in *eks.DescribeAddonInput, _ ...func(*eks.Options)) (*eks.DescribeAddonOutput, error) {
@@ -158,17 +189,19 @@ func (e *EKS) UpdateNodegroupConfig(_ context.Context, in *eks.UpdateNodegroupCo
 		return nil, &types.ResourceInUseException{}
 	}
 	e.pastGroups.wrote(e.Calls, *in.NodegroupName, copiedGroup(group))
-	if s := in.ScalingConfig; s != nil {
-		if *s.MaxSize < 1 || *s.MinSize > *s.DesiredSize || *s.DesiredSize > *s.MaxSize {
-			return nil, &types.InvalidParameterException{Message: new("desired must lie between min and max, max be 1 or more")}
-		}
+	s := in.ScalingConfig
+	if s != nil && (*s.MaxSize < 1 || *s.MinSize > *s.DesiredSize || *s.DesiredSize > *s.MaxSize) {
+		return nil, &types.InvalidParameterException{Message: new("desired must lie between min and max, max be 1 or more")}
+	}
+	update, made := e.began()
+	if made && s != nil {
 		group.ScalingConfig = s
 	}
-	if in.Labels != nil {
+	if made && in.Labels != nil {
 		group.Labels = with(group.Labels, in.Labels.AddOrUpdateLabels)
 	}
 	group.Status, e.looks[*in.NodegroupName] = types.NodegroupStatusUpdating, 0
-	return &eks.UpdateNodegroupConfigOutput{}, nil
+	return &eks.UpdateNodegroupConfigOutput{Update: update}, nil
 }
 
 func (e *EKS) group(call string, cluster *string, name string) (*types.Nodegroup, error) {

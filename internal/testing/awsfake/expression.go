@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// check evaluates a condition: "attribute_not_exists(x)", "attribute_exists(x)" and "x = :y", joined by AND and, inside one
-// pair of brackets, by OR.
+// check evaluates a condition: "attribute_not_exists(x)", "attribute_exists(x)", "x = :y", "x < :y" and "x > y" of numbers, joined by
+// AND and, inside one pair of brackets, by OR.
 func check(item Item, condition string, names map[string]string, values Item) error {
 	if condition == "" {
 		return nil
@@ -43,7 +43,27 @@ func holdsOne(item Item, condition string, names map[string]string, values Item)
 		have, exists := item[named(left, names)]
 		return exists && reflect.DeepEqual(have, values[wanted]), nil
 	}
+	if words := strings.Fields(condition); len(words) == 3 && (words[1] == "<" || words[1] == ">") {
+		left, right := item[named(words[0], names)], values[words[2]]
+		if right == nil {
+			right = item[named(words[2], names)]
+		}
+		order, both := compare(left, right)
+		return both && (order < 0) == (words[1] == "<") && order != 0, nil
+	}
 	return false, refuse("ValidationException", "the fake does not know the condition %s", condition)
+}
+
+// compare returns the order of two numbers, if both are there.
+func compare(left, right types.AttributeValue) (order int, both bool) {
+	a, isNumber := left.(*types.AttributeValueMemberN)
+	b, too := right.(*types.AttributeValueMemberN)
+	if !isNumber || !too {
+		return 0, false
+	}
+	one, _ := strconv.Atoi(a.Value)
+	other, _ := strconv.Atoi(b.Value)
+	return one - other, true
 }
 
 // change applies "SET a = :b, c.d = :e, f = g + :h", "REMOVE a, b", or both in this order, and "ADD a :b". As in DynamoDB, sums

@@ -15,7 +15,7 @@ import (
 type Item = map[string]types.AttributeValue
 
 // Table is one DynamoDB table with the keys pk and sk. It supports the expressions that Sawhorse uses: SET, REMOVE and
-// ADD of attributes, and the conditions "attribute_not_exists(x)", "attribute_exists(x)" and "x = :y". It refuses all others.
+// ADD of attributes, and the conditions that check lists. It refuses all others.
 type Table struct {
 	*Calls
 	// Items holds the items by "pk sk".

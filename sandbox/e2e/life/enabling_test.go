@@ -50,6 +50,9 @@ func TestThrottledSteps(t *testing.T) {
 // A step's function runs into its timeout.
 func TestOutOfTime(t *testing.T) { pool.Take(t).Run(story.Enabled, story.OutOfTime) }
 
+// EKS accepts updates and does not make them. The passes say so in EKS's words.
+func TestUpdatesFail(t *testing.T) { pool.Take(t).Run(story.Enabled, story.UpdatesFail) }
+
 // Turns Karpenter on where others own resources of the same names.
 func TestCollisions(t *testing.T) { pool.Take(t, stage.Long).Run(story.OffAgain, story.Collisions) }
 
