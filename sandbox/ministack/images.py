@@ -2,6 +2,7 @@
 release @latest is can be set: POST /_sandbox/latest?alias=al2023@v20260911.
 """
 
+import functools
 import json
 import os
 import re
@@ -14,22 +15,24 @@ AL2023 = re.compile(r"/aws/service/eks/optimized-ami/(?P<version>[\d.]+)/amazon-
                     r"(?P<variant>standard|nvidia|neuron)/(recommended|(?P<name>amazon-eks-node-al2023-[^/]+))/image_id")
 BOTTLEROCKET = re.compile(r"/aws/service/bottlerocket/aws-k8s-(?P<version>[\d.]+(-nvidia)?)/(?P<arch>x86_64|arm64)/"
                           r"(latest|(?P<release>[\d.]+))/image_id")
-IMAGES = {}  # IDs by name
-
 latest = {"al2023": "v20260828", "bottlerocket": "v1.44.0"}  # what @latest of each family is
-
-with open(os.environ["SANDBOX_IMAGES"], encoding="utf-8") as file:
-    IMAGES.update((image["name"], image["ami_id"]) for image in json.load(file))
 
 
 @patch("ministack.services.ssm._public_parameter")
 def public_parameter(original, name):
     names = (_al2023, AL2023), (_bottlerocket, BOTTLEROCKET)
-    image = next((IMAGES.get(of(match)) for of, pattern in names if (match := pattern.fullmatch(name))), None)
+    image = next((_published().get(of(match)) for of, pattern in names if (match := pattern.fullmatch(name))), None)
     if not image:
         return original(name)
     return {"Name": name, "Type": "String", "Value": image, "Version": 1,
             "LastModifiedDate": 1767225600, "ARN": f"arn:aws:ssm:{ssm.get_region()}::parameter{name}"}
+
+
+@functools.cache
+def _published():
+    """The images' IDs by name."""
+    with open(os.environ["SANDBOX_IMAGES"], encoding="utf-8") as file:
+        return {image["name"]: image["ami_id"] for image in json.load(file)}
 
 
 def _al2023(match):

@@ -1,7 +1,7 @@
 package story
 
 // Aliases pins the AMI of all pools by one write, which is refused where AWS lacks an image that a pool may need, and stages another AMI in
-// one pool first, as the recipe does. All releases have the same images in the sandbox, so no node is replaced.
+// one pool first, as the recipe does. No other pool has a node then; NewImages replaces some.
 func Aliases(s *Script) {
 	const (
 		alias, pools = "karpenter_ami_alias", "additional_karpenter_nodepools_config"

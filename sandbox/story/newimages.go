@@ -41,6 +41,7 @@ func NewImages(s *Script) {
 		s.Check("aliases", classes, behind)
 		s.Check("node of the pool workload", of("workload").node(), before)
 		runs(s, "workload", "1.35-v20260801")
+		s.Contains("doctor, before an upgrade of Kubernetes", doctor, "EC2NodeClass workload is al2023@v20260801 by its age")
 	})
 
 	s.Chapter("With @latest all follow, and with a dated alias they stay", func() {
