@@ -28,6 +28,7 @@ func Aliases(s *Script) {
 		s.Check("aliases", classes, "build al2023@v20260801;canary al2023@v20260828;workload al2023@v20260801;")
 		single.start(s)
 		s.Check("the NodePool of its node", single.where(), "canary")
+		lookAtNodes(s) // a pool that no look has seen stays until the audit when it is taken away
 		s.Reconciled(s.Put(alias, "al2023@v20260828"))
 		s.Check("aliases", classes, "build al2023@v20260828;canary al2023@v20260828;workload al2023@v20260828;")
 		s.Reconciled(s.Put(alias, "al2023@v20260801"))

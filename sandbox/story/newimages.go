@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// NewImages has Amazon release newer AMIs while one alias is for all pools and one pool follows @latest. Then Kubernetes moves past an alias
-// that has no image for it, and does not come back: EKS never goes to an earlier version.
+// NewImages has Amazon release newer AMIs while one alias is for all pools and one pool follows @latest. Then Kubernetes moves past an
+// alias that has no image for it, and does not come back: EKS never goes to an earlier version.
 func NewImages(s *Script) {
 	const (
 		alias, pools = "karpenter_ami_alias", "additional_karpenter_nodepools_config"
@@ -45,10 +45,11 @@ func NewImages(s *Script) {
 	})
 
 	s.Chapter("With @latest all follow, and with a dated alias they stay", func() {
-		s.Reconciled(s.Put(alias, "al2023@latest"))
-		runs(s, "workload", "1.35-v20260911")
-		s.Reconciled(s.Put(alias, "al2023@v20260801"))
-		runs(s, "workload", "1.35-v20260801")
+		for _, is := range []struct{ alias, release string }{{"al2023@latest", "v20260911"}, {"al2023@v20260801", "v20260801"}} {
+			s.Reconciled(s.Put(alias, is.alias))
+			restartController(s)
+			runs(s, "workload", "1.35-"+is.release)
+		}
 		publish(s, "al2023@v20260828")
 		runs(s, "canary", "1.35-v20260828")
 		runs(s, "workload", "1.35-v20260801")
@@ -73,6 +74,7 @@ func NewImages(s *Script) {
 		s.Omits(without)
 		s.Check("aliases", classes, "build al2023@v20260828;canary al2023@latest;workload al2023@v20260828;")
 		s.Until("NodePool workload is Ready", ready, "True", 2*time.Minute)
+		restartController(s)
 		runs(s, "workload", "1.36-v20260828")
 	})
 }
@@ -83,7 +85,8 @@ func publish(s *Script, alias string) {
 	restartController(s)
 }
 
-// restartController replaces Karpenter's pods.
+// restartController replaces Karpenter's pods. Karpenter compares the AMIs of nodes with those of their classes every five minutes, and
+// when it starts.
 func restartController(s *Script) {
 	s.Type("kubectl -n kube-system delete pods -l app.kubernetes.io/name=karpenter")
 	s.Until("Karpenter's pods that are ready", controllerReady, "2/2", 2*time.Minute)
@@ -91,8 +94,9 @@ func restartController(s *Script) {
 
 // runs waits until the nodes of a pool run the AMI of a release for a version of Kubernetes, and its pods are there.
 func runs(s *Script, pool, release string) {
-	s.Until("AMIs of the pool "+pool, "aws ec2 describe-images --query 'Images[].Name' --output text --image-ids $(kubectl get nodeclaims "+
-		"-l karpenter.sh/nodepool="+pool+" -o jsonpath='{.items[*].status.imageID}')", "amazon-eks-node-al2023-x86_64-standard-"+release, 5*time.Minute)
+	ids := "kubectl get nodeclaims -l karpenter.sh/nodepool=" + pool + " -o jsonpath='{.items[*].status.imageID}'"
+	s.Until("AMIs of the pool "+pool, "aws ec2 describe-images --query 'Images[].Name' --output text --image-ids $("+ids+")",
+		"amazon-eks-node-al2023-x86_64-standard-"+release, 5*time.Minute)
 	s.Until("its pods", app{name: "on-" + pool}.runs(), "1", time.Minute)
 }
 
