@@ -104,8 +104,8 @@ func TestAnUpgradeOfSawhorseKeepsThePools(t *testing.T) {
 	}
 }
 
-// The release behind an alias by age moves with time, and pools follow it, or the alias that is written in its place. With the same release,
-// another default of Sawhorse replaces no node.
+// The release behind an alias by age moves with time, and pools follow it, or the alias that is written in its place. With the same
+// release, another default of Sawhorse replaces no node.
 func TestPoolsFollowAnAliasByAge(t *testing.T) {
 	const hop, hops, aged = `"httpPutResponseHopLimit":1`, `"httpPutResponseHopLimit":2`, "al2023@latest-7d"
 	was := texts{"build_node_enabled": "true", "karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_ami_alias": aged}
