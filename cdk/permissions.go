@@ -315,7 +315,7 @@ func (s *sawhorse) nodegroupsPermissions() []awsiam.PolicyStatement {
 	return append([]awsiam.PolicyStatement{
 		allow([]string{"eks:DescribeNodegroup", "eks:UpdateNodegroupConfig"}, nodeGroups()),
 		allow([]string{"eks:DescribeUpdate"}, clusters()),
-		allow([]string{"eks:DescribeUpdate"}, nodeGroups()),                   // which the Service Authorization Reference names beside the cluster
+		allow([]string{"eks:DescribeUpdate"}, nodeGroups()),                   // named beside the cluster in the Service Authorization Reference
 		allow([]string{"autoscaling:DescribeAutoScalingInstances"}, anything), // it supports no resource types
 		allow([]string{"autoscaling:TerminateInstanceInAutoScalingGroup"},
 			[]string{arn("autoscaling", "autoScalingGroup:*:autoScalingGroupName/eks-*")}, ofNodeGroup),

@@ -86,7 +86,8 @@ func TestDiffOfAPoolWithoutNodesInTheStatus(t *testing.T) {
 	t.Parallel()
 	s := turnedOn(t)
 	s.status.Pools = store.Pools{{Pool: "workload", Ready: true}}
-	if _, text := s.proposes("karpenter_node_labels=", false); !strings.Contains(text, "pool workload is changed: Karpenter replaces its nodes (") {
+	const want = "pool workload is changed: Karpenter replaces its nodes ("
+	if _, text := s.proposes("karpenter_node_labels=", false); !strings.Contains(text, want) {
 		t.Errorf("it says\n%s", text)
 	}
 }

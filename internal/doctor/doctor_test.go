@@ -280,6 +280,9 @@ var cases = []example{
 		[]string{"warns: [0] of EC2NodeClass workload pins al2023@v20260107",
 			"warns: [3] of EC2NodeClass workload names the AMI of Kubernetes 1.34",
 			"info: [1] of EC2NodeClass workload selects AMIs by id"}},
+	{"kubernetes-upgrade", "an AMI by its age", all(with(map[string]string{"karpenter_ami_alias": "al2023@latest-7d"}), func(o *Observed) {
+		o.Facts.Aged = map[string]string{"al2023@latest-7d": "al2023@v20260821"}
+	}), []string{"info: amiSelectorTerms[0] of EC2NodeClass workload is al2023@v20260821 by its age, a release for Kubernetes 1.35"}},
 	{"kubernetes-upgrade", "a kubelet that is too old", func(o *Observed) { o.Nodes[1].Status.NodeInfo.KubeletVersion = "v1.31.4-eks-1" },
 		[]string{"fails: pool-1 (v1.31.4-eks-1)"}},
 	{"kubernetes-upgrade", "a kubelet that is old enough", func(o *Observed) {

@@ -111,8 +111,12 @@ func discovery(o *Observed, found *findings) {
 	}
 	if (o.on() || o.Params["karpenter_auth_mode"] == "true") && len(untagged) > 0 {
 		found.add(Warns, fmt.Sprintf("%s lack the tag %s=%s", some(untagged), ownership.TagDiscovery, o.Facts.Cluster.Name),
-			"A full pass tags them; the hourly audit requests one. To run one now:",
-			fmt.Sprintf(`aws events put-events --entries '[{"EventBusName":"%s","Source":"operator",`+
-				`"DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"%s\",\"full\":true}"}]'`, ownership.Bus, o.Rack))
+			"A full pass tags them; the hourly audit requests one. To run one now:", o.request(`,\"full\":true`))
 	}
+}
+
+// request returns the command that requests a pass. more is further members of the detail of its event, as they are written in JSON.
+func (o *Observed) request(more string) string {
+	return fmt.Sprintf(`aws events put-events --entries '[{"EventBusName":"%s","Source":"operator",`+
+		`"DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"%s\"%s}"}]'`, ownership.Bus, o.Rack, more)
 }

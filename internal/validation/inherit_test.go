@@ -104,6 +104,39 @@ func TestAnUpgradeOfSawhorseKeepsThePools(t *testing.T) {
 	}
 }
 
+// The release behind an alias by age moves with time, and pools follow it, or the alias that is written in its place. With the same
+// release, another default of Sawhorse replaces no node.
+func TestPoolsFollowAnAliasByAge(t *testing.T) {
+	const hop, hops, aged = `"httpPutResponseHopLimit":1`, `"httpPutResponseHopLimit":2`, "al2023@latest-7d"
+	was := texts{"build_node_enabled": "true", "karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_ami_alias": aged}
+	for what, c := range map[string]struct{ written, release, instead, alias, kept string }{
+		"a newer release":                     {aged, "al2023@v20260828", hop, "al2023@v20260828", ""},
+		"a newer release and another default": {aged, "al2023@v20260828", hops, "al2023@v20260828", ""},
+		"the newest by its name":              {"al2023@latest", "", hop, "al2023@latest", ""},
+		"another default":                     {aged, "al2023@v20260801", hops, "al2023@v20260801", "build workload"},
+	} {
+		facts := offline
+		facts.Aged = map[string]string{aged: "al2023@v20260801"}
+		inForce := earlier(t, compared(t, was, facts, nil).Plan, hop, c.instead)
+		now, before := maps.Clone(was), params.Parse(params.Input{Rack: "demo", Params: was}).Config
+		now["karpenter_ami_alias"], facts.Aged = c.written, map[string]string{c.written: c.release}
+		got := Validate(Input{
+			Parsed: params.Parse(params.Input{Rack: "demo", Params: now}), Facts: facts, Compare: true, InForce: inForce, Before: &before,
+		})
+		var kept []string
+		for _, pool := range got.Plan.NodePools.Names() {
+			if is := textOf(t, objectsOf(got.Plan, pool)); !strings.Contains(is, `"alias":"`+c.alias+`"`) {
+				t.Errorf("%s: pool %s: no %s in %s", what, pool, c.alias, is)
+			} else if is == textOf(t, objectsOf(*inForce, pool)) {
+				kept = append(kept, pool)
+			}
+		}
+		if is := strings.Join(kept, " "); is != c.kept || len(got.Problems) > 0 {
+			t.Errorf("%s: kept %q, want %q; %v", what, is, c.kept, got.Problems)
+		}
+	}
+}
+
 func textOf(t *testing.T, value any) string {
 	t.Helper()
 	text, err := json.Marshal(value)

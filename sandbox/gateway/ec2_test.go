@@ -3,10 +3,12 @@ package gateway_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -113,7 +115,7 @@ func TestInstancesAreJudgedOneByOne(t *testing.T) {
 	ctx, root := context.Background(), ec2.NewFromConfig(sandbox.Config())
 	run := func(tag string) string {
 		return *need[*ec2.RunInstancesOutput](t)(root.RunInstances(ctx, &ec2.RunInstancesInput{
-			ImageId: aws.String("ami-12c6146b"), InstanceType: "m5.large", MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
+			ImageId: imageBehind(t, standard).ImageId, InstanceType: "m5.large", MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
 			TagSpecifications: []types.TagSpecification{
 				{ResourceType: "instance", Tags: []types.Tag{
 					{Key: &tag, Value: aws.String("of-" + tag)}, {Key: aws.String("a"), Value: aws.String(tag)},
@@ -157,7 +159,7 @@ func TestLaunchesAreJudged(t *testing.T) {
 	})))
 	try := func(pool string, change func(*ec2.RunInstancesInput)) error {
 		in := &ec2.RunInstancesInput{
-			DryRun: aws.Bool(true), ImageId: aws.String("ami-12c6146b"), InstanceType: "m5.large", MinCount: aws.Int32(1),
+			DryRun: aws.Bool(true), ImageId: imageBehind(t, standard).ImageId, InstanceType: "m5.large", MinCount: aws.Int32(1),
 			MaxCount: aws.Int32(1), SubnetId: &subnet,
 			TagSpecifications: []types.TagSpecification{
 				{ResourceType: "instance", Tags: []types.Tag{{Key: aws.String("pool"), Value: &pool}}},
@@ -212,16 +214,75 @@ func TestInstanceTypesAreTrue(t *testing.T) {
 	}
 }
 
-func TestEKSImagesAreOnesThatEC2Has(t *testing.T) {
-	ctx, parameters, images := context.Background(), ssm.NewFromConfig(sandbox.Config()), ec2.NewFromConfig(sandbox.Config())
-	for _, arch := range []string{"x86_64", "arm64"} {
-		name := "/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/" + arch + "/standard/recommended/image_id"
-		id := *need[*ssm.GetParameterOutput](t)(parameters.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})).Parameter.Value
-		image := need[*ec2.DescribeImagesOutput](t)(images.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{id}})).Images[0]
-		if string(image.Architecture) != arch || !strings.Contains(*image.Name, "al2023") {
-			t.Errorf("%s: %s is %s, %s", arch, id, *image.Name, image.Architecture)
+func TestImagesOfNodesAreOnesThatEC2Has(t *testing.T) {
+	const (
+		al2023       = "/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/"
+		arm          = "amazon-eks-node-al2023-arm64-"
+		bottlerocket = "/aws/service/bottlerocket/aws-k8s-1.35"
+	)
+	for parameter, named := range map[string]string{
+		al2023 + "x86_64/standard/recommended":                                    "amazon-eks-node-al2023-x86_64-standard-1.35-v20260828",
+		al2023 + "x86_64/neuron/recommended":                                      "amazon-eks-node-al2023-x86_64-neuron-1.35-v20260828",
+		al2023 + "arm64/nvidia/" + arm + "nvidia-1.35-v20260801":                  arm + "nvidia-1.35-v20260801",
+		al2023 + "arm64/standard/" + arm + "standard-1.35-v20260301":              "", // a release without arm64
+		al2023 + "arm64/neuron/recommended":                                       "",
+		strings.Replace(al2023, "1.35", "1.36", 1) + "arm64/standard/recommended": arm + "standard-1.36-v20260828",
+		strings.Replace(al2023, "1.35", "1.37", 1) + "arm64/standard/recommended": "",
+		bottlerocket + "/arm64/latest":                                            "bottlerocket-aws-k8s-1.35-aarch64-v1.44.0-0dfb3e3c",
+		bottlerocket + "-nvidia/x86_64/1.43.0":                                    "bottlerocket-aws-k8s-1.35-nvidia-x86_64-v1.43.0-0dfb3e3c",
+	} {
+		if got := *imageBehind(t, parameter+"/image_id").Name; got != named {
+			t.Errorf("%s: %q, want %q", parameter, got, named)
 		}
 	}
+	client := ec2.NewFromConfig(sandbox.Config())
+	found := need[*ec2.DescribeImagesOutput](t)(client.DescribeImages(context.Background(), &ec2.DescribeImagesInput{
+		Owners:  []string{"amazon"},
+		Filters: []types.Filter{{Name: aws.String("name"), Values: []string{"amazon-eks-node-al2023-x86_64-standard-1.35-v*"}}},
+	})).Images
+	age := map[string]int{}
+	for _, image := range found {
+		created := need[time.Time](t)(time.Parse(time.RFC3339, *image.CreationDate))
+		age[strings.TrimPrefix(*image.Name, "amazon-eks-node-al2023-x86_64-standard-1.35-")] = int(time.Since(created).Hours() / 24)
+	}
+	if want := map[string]int{"v20260301": 200, "v20260801": 30, "v20260828": 3, "v20260911": 0}; !maps.Equal(age, want) {
+		t.Errorf("days since the releases: %v, want %v", age, want)
+	}
+}
+
+// A release becomes what @latest of its family is, and no other family's.
+func TestLatestMoves(t *testing.T) {
+	const al2023, bottlerocket = "/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/arm64/standard/recommended/image_id",
+		"/aws/service/bottlerocket/aws-k8s-1.35/arm64/latest/image_id"
+	ask(t, http.MethodPost, "/_sandbox/latest?alias=al2023@v20260911", "")
+	defer ask(t, http.MethodPost, "/_sandbox/latest?alias=al2023@v20260828", "")
+	if got := *imageBehind(t, al2023).Name; !strings.HasSuffix(got, "v20260911") {
+		t.Errorf("AL2023: %s", got)
+	}
+	if got := *imageBehind(t, bottlerocket).Name; !strings.Contains(got, "v1.44.0") {
+		t.Errorf("Bottlerocket: %s", got)
+	}
+	if err := sandbox.RestartMiniStack(); err != nil {
+		t.Fatal(err)
+	}
+	if got := *imageBehind(t, al2023).Name; !strings.HasSuffix(got, "v20260911") {
+		t.Errorf("after a restart: %s", got)
+	}
+}
+
+// standard is the public parameter of an image of Amazon.
+const standard = "/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/x86_64/standard/recommended/image_id"
+
+// imageBehind returns the image that a public parameter has, without a name if there is no such parameter.
+func imageBehind(t *testing.T, parameter string) types.Image {
+	t.Helper()
+	found := need[*ssm.GetParametersOutput](t)(ssm.NewFromConfig(sandbox.Config()).GetParameters(context.Background(),
+		&ssm.GetParametersInput{Names: []string{parameter}})).Parameters
+	if len(found) == 0 {
+		return types.Image{Name: aws.String("")}
+	}
+	return need[*ec2.DescribeImagesOutput](t)(ec2.NewFromConfig(sandbox.Config()).DescribeImages(context.Background(),
+		&ec2.DescribeImagesInput{ImageIds: []string{*found[0].Value}})).Images[0]
 }
 
 // Auto Scaling is served by moto, with its filters, and is authorized by the caller's policies like EC2.

@@ -52,6 +52,24 @@ func TestDescribeClusterShowsTheRealCluster(t *testing.T) {
 	}
 }
 
+func TestVersionGoesForwardOneStepAtATime(t *testing.T) {
+	client, _ := cluster(t, "versions")
+	to := func(version string) (*eks.UpdateClusterVersionOutput, error) {
+		return client.UpdateClusterVersion(context.Background(), &eks.UpdateClusterVersionInput{Name: aws.String("versions"), Version: &version})
+	}
+	for _, version := range []string{"1.37", "1.35", "1.34"} {
+		_, err := to(version)
+		want(t, version, err, "InvalidParameterException")
+	}
+	update := need[*eks.UpdateClusterVersionOutput](t)(to("1.36")).Update
+	successful(t, client, "versions", nil, update.Id)
+	out := need[*eks.DescribeClusterOutput](t)(client.DescribeCluster(context.Background(),
+		&eks.DescribeClusterInput{Name: aws.String("versions")}))
+	if *out.Cluster.Version != "1.36" || update.Type != types.UpdateTypeVersionUpdate {
+		t.Errorf("%s after a %s", *out.Cluster.Version, update.Type)
+	}
+}
+
 func TestAccessModeGoesForwardOneStepAtATime(t *testing.T) {
 	client, _ := cluster(t, "modes")
 	_, err := toMode(t, client, "modes", types.AuthenticationModeApi)

@@ -1,4 +1,4 @@
-"""EKS's rules for a cluster's access mode."""
+"""EKS's rules for a cluster's access mode and version."""
 
 MODES = ("CONFIG_MAP", "API_AND_CONFIG_MAP", "API")
 FORWARD = (("CONFIG_MAP", "API_AND_CONFIG_MAP"), ("API_AND_CONFIG_MAP", "API"))
@@ -24,4 +24,12 @@ def access_refusal(cluster, body):
     now = cluster["accessConfig"]["authenticationMode"]
     if (now, mode) not in FORWARD:
         return "InvalidParameterException", f"Unsupported authentication mode update from {now} to {mode}"
+    return None
+
+
+def version_refusal(cluster, body):
+    """The refusal of an UpdateClusterVersion request, or None: EKS goes one minor version forward, and never back."""
+    now, version = cluster["version"], body.get("version", "")
+    if version != f"1.{int(now.split('.')[1]) + 1}":
+        return "InvalidParameterException", f"Unsupported Kubernetes minor version update from {now} to {version}"
     return None

@@ -1,29 +1,52 @@
-"""EKS's and Bottlerocket's public AMI parameters for every Kubernetes version and release. They point to images
-that moto has, of different kernels: Karpenter tells variants by their IDs. One release has no image for arm64."""
+"""EKS's and Bottlerocket's public AMI parameters, for the images in the file SANDBOX_IMAGES, which moto has too. Which
+release @latest is can be set: POST /_sandbox/latest?alias=al2023@v20260911.
+"""
 
+import functools
+import json
+import os
 import re
 
 from patches import patch
 
 from ministack.services import ssm
 
-IMAGES = {
-    "standard": {"x86_64": "ami-0d27e0fb3bac4d724", "arm64": "ami-065b1b834d2a83a7a"},
-    "nvidia": {"x86_64": "ami-0ac48d91c7d16772c", "arm64": "ami-08a311a6aaa3cd94a"},
-    "neuron": {"x86_64": "ami-03c3da4cfa8e8943a"},
-}
-AL2023 = (r"/aws/service/eks/optimized-ami/([\d.]+)/amazon-linux-2023/(?P<arch>x86_64|arm64)/(?P<variant>standard|nvidia|neuron)/"
-          r"(recommended|amazon-eks-node-al2023-(?P=arch)-(?P=variant)-\1-(?P<release>v\d{8}))/image_id")
-BOTTLEROCKET = r"/aws/service/bottlerocket/aws-k8s-[\d.]+(-(?P<variant>nvidia))?/(?P<arch>x86_64|arm64)/(?P<release>latest|[\d.]+)/image_id"
-WITHOUT_ARM = "v20260301"
+AL2023 = re.compile(r"/aws/service/eks/optimized-ami/(?P<version>[\d.]+)/amazon-linux-2023/(?P<arch>x86_64|arm64)/"
+                    r"(?P<variant>standard|nvidia|neuron)/(recommended|(?P<name>amazon-eks-node-al2023-[^/]+))/image_id")
+BOTTLEROCKET = re.compile(r"/aws/service/bottlerocket/aws-k8s-(?P<version>[\d.]+(-nvidia)?)/(?P<arch>x86_64|arm64)/"
+                          r"(latest|(?P<release>[\d.]+))/image_id")
+latest = {"al2023": "v20260828", "bottlerocket": "v1.44.0"}  # what @latest of each family is
+
 
 @patch("ministack.services.ssm._public_parameter")
 def public_parameter(original, name):
-    match = re.fullmatch(AL2023, name) or re.fullmatch(BOTTLEROCKET, name)
-    if not match:
+    names = (_al2023, AL2023), (_bottlerocket, BOTTLEROCKET)
+    image = next((_published().get(of(match)) for of, pattern in names if (match := pattern.fullmatch(name))), None)
+    if not image:
         return original(name)
-    arch, variant = match["arch"], match["variant"] or "standard"
-    if arch == "arm64" and (variant == "neuron" or match["release"] == WITHOUT_ARM):
-        return None
-    return {"Name": name, "Type": "String", "Value": IMAGES[variant][arch], "Version": 1,
+    return {"Name": name, "Type": "String", "Value": image, "Version": 1,
             "LastModifiedDate": 1767225600, "ARN": f"arn:aws:ssm:{ssm.get_region()}::parameter{name}"}
+
+
+@functools.cache
+def _published():
+    """The images' IDs by name."""
+    with open(os.environ["SANDBOX_IMAGES"], encoding="utf-8") as file:
+        return {image["name"]: image["ami_id"] for image in json.load(file)}
+
+
+def _al2023(match):
+    return match["name"] or f"amazon-eks-node-al2023-{match['arch']}-{match['variant']}-{match['version']}-{latest['al2023']}"
+
+
+def _bottlerocket(match):
+    release = f"v{match['release']}" if match["release"] else latest["bottlerocket"]
+    machine = match["arch"].replace("arm64", "aarch64")
+    return f"bottlerocket-aws-k8s-{match['version']}-{machine}-{release}-0dfb3e3c"
+
+
+def publish(query):
+    """Sets which release @latest of a family is."""
+    family, release = query["alias"].split("@")
+    latest[family] = release
+    return {}

@@ -13,6 +13,7 @@ import time
 import urllib.request
 
 import access
+import images
 import integrations
 import updates
 
@@ -34,6 +35,7 @@ def restore():
     sts._sessions.update(ours["sessions"])
     access.role_ids.update(ours["roleIds"])
     updates.restore(ours["updates"])
+    images.latest.update(ours["latest"])
     threading.Thread(target=_tell, daemon=True).start()
 
 
@@ -47,7 +49,8 @@ def _end():
     """Runs on the loop that serves requests, so no request is served during the save or after it."""
     integrations.quiet.acquire()  # never released: the state machine's threads do not run on that loop
     persistence.PERSIST_STATE = True
-    persistence.save_state(OURS, {"sessions": sts._sessions, "roleIds": access.role_ids, "updates": updates.kept()})
+    persistence.save_state(OURS, {"sessions": sts._sessions, "roleIds": access.role_ids, "updates": updates.kept(),
+                                  "latest": images.latest})
     persistence.save_all({name: lambda state=state: _whole(state) for name, state in app._build_persistence_save_dict().items()})
     os._exit(0)
 

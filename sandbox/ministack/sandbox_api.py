@@ -7,6 +7,7 @@ import access
 import changes
 import decisions
 import entry_replicas
+import images
 import lag
 import pod_identity
 import queues
@@ -110,6 +111,7 @@ ROUTES = {
     ("GET", "/_sandbox/pod-identity"): pod_identity.assigned,
     ("POST", "/_sandbox/events"): event,
     ("POST", "/_sandbox/change-events"): change_events,
+    ("POST", "/_sandbox/latest"): images.publish,
     ("POST", "/_sandbox/lag"): lag.force,
     ("POST", "/_sandbox/lag/begin"): lag.decide,
     ("POST", "/_sandbox/ip-family"): ip_family,

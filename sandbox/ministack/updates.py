@@ -1,5 +1,5 @@
-"""EKS updates (UpdateClusterConfig for the access mode, UpdateNodegroupConfig, DescribeUpdate, ListUpdates), and
-node groups that are created and deleted.
+"""EKS updates (UpdateClusterVersion, UpdateClusterConfig for the access mode, UpdateNodegroupConfig, DescribeUpdate,
+ListUpdates), and node groups that are created and deleted.
 
 An update is InProgress for a moment and takes effect when it becomes Successful. A node group is CREATING before it
 is ACTIVE, and DELETING before it is gone. The transition happens at the first EKS request after it is due, so every
@@ -85,21 +85,35 @@ def delete_nodegroup(name, nodegroup, _body, _query):
 
 
 def update_cluster_config(name, body, _query):
-    cluster = eks._clusters.get(name)
-    if not cluster:
-        return _missing_cluster(name)
-    if cluster["status"] != "ACTIVE":
-        return eks._error(409, "ResourceInUseException",
-                          f"Cannot update cluster {name}: it currently has an update in progress.")
-    refusal = cluster_rules.access_refusal(cluster, body)
-    if refusal:
-        return eks._error(400, *refusal)
+    cluster, refused = _to_update(name, body, cluster_rules.access_refusal)
+    if refused:
+        return refused
     mode = body["accessConfig"]["authenticationMode"]
 
     def apply():
         cluster["accessConfig"] = {**cluster["accessConfig"], "authenticationMode": mode}
 
     return _start(cluster, cluster, "AccessConfigUpdate", [("AuthenticationMode", mode)], apply)
+
+
+def update_cluster_version(name, body, _query):
+    cluster, refused = _to_update(name, body, cluster_rules.version_refusal)
+    if refused:
+        return refused
+    version = body["version"]
+    return _start(cluster, cluster, "VersionUpdate", [("Version", version)], lambda: cluster.update(version=version))
+
+
+def _to_update(name, body, refusal):
+    """Returns (cluster, None), or (None, EKS's answer) if it refuses to update the cluster so."""
+    cluster = eks._clusters.get(name)
+    if not cluster:
+        return None, _missing_cluster(name)
+    if cluster["status"] != "ACTIVE":
+        return None, eks._error(409, "ResourceInUseException",
+                                f"Cannot update cluster {name}: it currently has an update in progress.")
+    refused = refusal(cluster, body)
+    return cluster, refused and eks._error(400, *refused)
 
 
 def update_nodegroup_config(name, nodegroup, body, _query):
@@ -134,6 +148,7 @@ def list_updates(name, _body, query):
 
 
 ROUTES = [
+    ("POST", rf"/clusters/{NAME}/updates", update_cluster_version),
     ("POST", rf"/clusters/{NAME}/update-config", update_cluster_config),
     ("POST", rf"/clusters/{NAME}/node-groups/{NAME}/update-config", update_nodegroup_config),
     ("DELETE", rf"/clusters/{NAME}/node-groups/{NAME}", delete_nodegroup),

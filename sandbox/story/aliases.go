@@ -1,7 +1,7 @@
 package story
 
 // Aliases pins the AMI of all pools by one write, which is refused where AWS lacks an image that a pool may need, and stages another AMI in
-// one pool first, as the recipe does. All releases have the same images in the sandbox, so no node is replaced.
+// one pool first, as the recipe does. No other pool has a node then; NewImages replaces some.
 func Aliases(s *Script) {
 	const (
 		alias, pools = "karpenter_ami_alias", "additional_karpenter_nodepools_config"
@@ -28,6 +28,7 @@ func Aliases(s *Script) {
 		s.Check("aliases", classes, "build al2023@v20260801;canary al2023@v20260828;workload al2023@v20260801;")
 		single.start(s)
 		s.Check("the NodePool of its node", single.where(), "canary")
+		lookAtNodes(s) // a pool that no look has seen stays until the audit when it is taken away
 		s.Reconciled(s.Put(alias, "al2023@v20260828"))
 		s.Check("aliases", classes, "build al2023@v20260828;canary al2023@v20260828;workload al2023@v20260828;")
 		s.Reconciled(s.Put(alias, "al2023@v20260801"))

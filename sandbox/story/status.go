@@ -32,6 +32,10 @@ type Status struct {
 		Held                                string
 	}
 	Rollout struct{ Ended string }
+	Latest  []struct {
+		Alias, Image string
+		Older        int
+	}
 	// Running is the pass that waits, beside the outcome of an earlier one.
 	Running struct{ Step, Note string }
 	// text is the parameter's value, version its version in Parameter Store.

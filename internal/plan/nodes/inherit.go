@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -18,6 +19,7 @@ func Inherit(inForce, next plan.Plan, before params.Config, facts plan.Facts) (o
 	if !slices.ContainsFunc(next.NodePools.Names(), differs) {
 		return next.NodePools.Objects, nil
 	}
+	facts.Aged = agedIn(inForce, before) // a newer release is not Sawhorse's doing
 	unchanged := byPool(Compile(before, facts).Objects())
 	next.Network = inForce.Network // other networks replace nodes whatever the manifests are
 	for _, effect := range Effects(inForce, next, facts) {
@@ -39,6 +41,22 @@ func Inherit(inForce, next plan.Plan, before params.Config, facts plan.Facts) (o
 		objects = append(objects, object)
 	}
 	return objects, kept
+}
+
+// agedIn returns the releases that the pools of a plan have of aliases by age, as Facts.Aged has them.
+func agedIn(p plan.Plan, config params.Config) map[string]string {
+	aged, written := map[string]string{}, config.Aliases() // of pools that select their own
+	for _, object := range p.NodePools.Objects {
+		for _, term := range objects(inner(object, "spec")["amiSelectorTerms"]) {
+			alias, _ := term["alias"].(string)
+			family, _, _ := strings.Cut(alias, "@")
+			named := config.AMIAliases[family]
+			if _, _, is := plan.AgedAlias(named); is && !slices.Contains(written, alias) {
+				aged[named] = alias
+			}
+		}
+	}
+	return aged
 }
 
 // architectures returns the NodePool's requirements of the architecture, as text.

@@ -26,7 +26,7 @@ func (l layout) ministack(port int, gateway string, behind lag) process.Spec {
 			"SFTP_ENABLED=0", "IOT_MTLS_ENABLED=0",
 			"AUTH=true",
 			"STATE_DIR="+l.data("ministack"), "S3_PERSIST=1", "S3_DATA_DIR="+l.data("s3"), // the state that a restart continues with
-			"SANDBOX_DECISIONS="+l.decisions(),
+			"SANDBOX_DECISIONS="+l.decisions(), "SANDBOX_IMAGES="+l.amis(),
 			"LAMBDA_EXECUTOR=local",
 			"DOCKER_HOST=unix://"+l.data("no-docker"), // otherwise it would start a real k3s if it finds Docker
 			"AWS_ENDPOINT_URL="+gateway,
@@ -41,7 +41,7 @@ func (l layout) moto(port int) process.Spec {
 	return process.Spec{
 		Name: "moto", Path: l.part("venv/bin/moto_server"), Dir: l.data(),
 		Args: []string{"-H", "127.0.0.1", "-p", strconv.Itoa(port)},
-		Env:  append(l.cleanEnvironment(), "MOTO_ACCOUNT_ID="+account, "AWS_DEFAULT_REGION="+region),
+		Env:  append(l.cleanEnvironment(), "MOTO_ACCOUNT_ID="+account, "AWS_DEFAULT_REGION="+region, "MOTO_AMIS_PATH="+l.amis()),
 	}
 }
 

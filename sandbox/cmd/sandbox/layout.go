@@ -42,6 +42,7 @@ func (l layout) data(names ...string) string {
 }
 func (l layout) logs() string        { return filepath.Join(l.state, "logs") }
 func (l layout) decisions() string   { return filepath.Join(l.state, "decisions.jsonl") }
+func (l layout) amis() string        { return l.data("images.json") }
 func (l layout) tools() string       { return filepath.Join(l.state, "bin") }
 func (l layout) environment() string { return l.state + ".env" }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/admission"
 	"github.com/sawhorse-io/sawhorse/sandbox/caller"
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/images"
 	"github.com/sawhorse-io/sawhorse/sandbox/kube"
 	"github.com/sawhorse-io/sawhorse/sandbox/kubelet"
 	"github.com/sawhorse-io/sawhorse/sandbox/nodegroups"
@@ -190,6 +191,9 @@ func (s *sandbox) startCluster(ctx context.Context) error {
 }
 
 func (s *sandbox) startAWS(ctx context.Context) error {
+	if err := images.Write(s.amis(), time.Now()); err != nil {
+		return err
+	}
 	if err := s.processes.Start(s.layout.ministack(s.ministack, s.gateway.String(), s.lag)); err != nil {
 		return err
 	}

@@ -31,6 +31,11 @@ func TestRotation(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, st
 // One alias pins the AMI of all pools, and is refused where an image is missing.
 func TestAliases(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Aliases) }
 
+// Nodes follow a newer AMI as far as their alias does, and Kubernetes moves past one that has no image for it.
+func TestNewImages(t *testing.T) {
+	pool.Take(t, stage.Long, stage.Spoils).Run(story.Enabled, story.NewImages)
+}
+
 // Pods move from a pool to one that is written beside it, and back.
 func TestBlueGreen(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.BlueGreen) }
 

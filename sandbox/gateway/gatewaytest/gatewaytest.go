@@ -18,6 +18,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/caller"
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/gateway"
+	"github.com/sawhorse-io/sawhorse/sandbox/images"
 	"github.com/sawhorse-io/sawhorse/sandbox/process"
 )
 
@@ -87,6 +88,10 @@ func (s *Sandbox) start(root string, ports []int) error {
 			return err
 		}
 	}
+	published := filepath.Join(s.logs, "images.json")
+	if err := images.Write(published, time.Now()); err != nil {
+		return fmt.Errorf("gatewaytest: %w", err)
+	}
 	specs := []process.Spec{
 		{
 			Name: "ministack", Dir: root, Path: filepath.Join(root, ".cache/ministack/bin/python"),
@@ -97,13 +102,13 @@ func (s *Sandbox) start(root string, ports []int) error {
 				"MINISTACK_ACCOUNT_ID=000000000000", "SFTP_ENABLED=0", "IOT_MTLS_ENABLED=0",
 				"PYTHONDONTWRITEBYTECODE=1", "SANDBOX_UPDATE_SECONDS=0.3",
 				"STATE_DIR=" + filepath.Join(s.logs, "ministack"), "S3_PERSIST=1", "S3_DATA_DIR=" + filepath.Join(s.logs, "s3"),
-				"SANDBOX_DECISIONS=" + s.Decisions,
+				"SANDBOX_DECISIONS=" + s.Decisions, "SANDBOX_IMAGES=" + published,
 			},
 		},
 		{
 			Name: "moto", Dir: root, Path: filepath.Join(root, ".cache/venv/bin/moto_server"),
 			Args: []string{"-H", "127.0.0.1", "-p", fmt.Sprint(ports[1])},
-			Env:  []string{"PATH=" + os.Getenv("PATH"), "MOTO_ACCOUNT_ID=000000000000"},
+			Env:  []string{"PATH=" + os.Getenv("PATH"), "MOTO_ACCOUNT_ID=000000000000", "MOTO_AMIS_PATH=" + published},
 		},
 	}
 	for _, spec := range specs {
