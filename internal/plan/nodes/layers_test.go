@@ -37,6 +37,10 @@ func TestLayers(t *testing.T) {
 			`{"weight":3}}]`}, "NodePool/a", "spec.weight", "additional_karpenter_nodepools_config [0].nodePool.weight"},
 		{map[string]string{"additional_karpenter_nodepools_config": `[{"name":"a","ami_id":"ami-0123456789abcdef0"}]`}, "EC2NodeClass/a",
 			"spec.amiSelectorTerms[0].id", "additional_karpenter_nodepools_config [0].ami_id"},
+		{map[string]string{"karpenter_node_disk": "70", "karpenter_node_volume_iops": "4000"}, "EC2NodeClass/workload",
+			"spec.blockDeviceMappings[0].ebs.iops", "karpenter_node_volume_iops"},
+		{map[string]string{"karpenter_node_disk": "70", "karpenter_node_volume_iops": "4000"}, "EC2NodeClass/workload",
+			"spec.blockDeviceMappings[0].ebs.volumeSize", "karpenter_node_disk"},
 	} {
 		texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "build_node_enabled": "true"}
 		for name, value := range c.written {
