@@ -85,7 +85,7 @@ func imagesFor(o *Observed, wanted int, found *findings) {
 			case pinned && o.lookedUp(term.Alias): // a pass says whether it is there
 			case slices.Contains(slices.Collect(maps.Values(o.Facts.Aged)), term.Alias):
 				found.add(Info, fmt.Sprintf("%s is %s by its age, a release for Kubernetes %s; the pass after the upgrade finds the one for %s, "+
-					"and Karpenter launches no nodes until then", at, term.Alias, o.Facts.Cluster.Version, o.Kubernetes),
+					"and until then Karpenter launches nodes of the former at most", at, term.Alias, o.Facts.Cluster.Version, o.Kubernetes),
 					"Ask for a pass when the control plane is upgraded, and do not wait for the audit.", o.request(""))
 			case pinned && version != "latest":
 				found.add(Warns, fmt.Sprintf("%s pins %s; AWS may have no AMI of that version for Kubernetes %s, and Karpenter "+
