@@ -30,7 +30,7 @@ func (c Compiled) Aliases(facts plan.Facts, inForce *plan.Plan) (problems, warni
 			found, end := &refused, "Karpenter would launch none"
 			if selects(inForce, d.name, "amiSelectorTerms", term) &&
 				containsAll(absentOf(alias, c.version, inForceDraft(inForce, d.name), facts), missing) {
-				found, end = &known, "Karpenter launches none, and the nodes that run stay until they are replaced"
+				found, end = &known, "Karpenter launches them only with images that it found under an earlier Kubernetes, and nodes that run stay"
 			}
 			family, _, _ := strings.Cut(alias, "@")
 			found.refuse(d.class.blame("amiSelectorTerms", fmt.Sprint(i), "alias"), "is %s, of which AWS has no AMI for %s under Kubernetes %s, "+
