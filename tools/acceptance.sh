@@ -11,6 +11,7 @@ cd "$(dirname "$0")/.."
 export PATH="$PWD/.cache/bin:$PWD/.cache/npm/node_modules/.bin:$PATH" AWS_PAGER=""
 rack=${RACK:-acceptance} report=${REPORT:-acceptance.md} stack=${SAWHORSE_STACK:-Sawhorse}
 params=${SAWHORSE_PREFIX:-/sawhorse}/racks/$rack/params
+marker=${SAWHORSE_PREFIX:-/sawhorse}/acceptance # has what a run makes, until that is taken back
 work=$(mktemp -d)
 probe=sawhorse-acceptance-$(date +%s)
 
@@ -65,34 +66,14 @@ export AWS_REGION=${AWS_REGION:-$(aws configure get region)}
 [ -n "$AWS_REGION" ] || stop "set AWS_REGION"
 command -v kubectl > /dev/null || stop "kubectl is not there: https://kubernetes.io/docs/tasks/tools/"
 command -v sawhorse > /dev/null || stop "build sawhorse first: make build"
-[ -z "$(aws ssm get-parameters-by-path --path "$params" --query 'Parameters[].Name' --output text)" ] || stop "rack $rack has parameters; name another one with RACK="
-if aws cloudformation describe-stacks --stack-name "$stack" > /dev/null 2>&1; then ours=""; else ours=1; fi
 cluster=${CLUSTER:-sawhorse-acceptance}
 
-# connect configures kubectl for the cluster.
-connect() {
-  if [ -z "${KUBECONFIG:-}" ]; then
-    export KUBECONFIG=$work/kubeconfig
-    aws eks update-kubeconfig --name "$cluster" > /dev/null || stop "there is no cluster $cluster"
-  fi
-  kubectl get nodes > /dev/null || stop "kubectl cannot reach cluster $cluster"
+# confirm has somebody type the cluster's name, unless CONFIRM has it.
+confirm() {
+  local typed=${CONFIRM:-}
+  if [ -z "$typed" ]; then read -r -p "Type the cluster's name to go on: " typed || true; fi
+  [ "$typed" = "$cluster" ] || stop "not confirmed; nothing was done"
 }
-if [ -n "${CLUSTER:-}" ]; then
-  connect
-  [ -z "$(kubectl get crd nodepools.karpenter.sh --ignore-not-found -o name)" ] || stop "cluster $cluster has a Karpenter, or has had one; use another; nothing was done"
-fi
-{
-  echo "Account $account, region $AWS_REGION. This will"
-  [ -n "${CLUSTER:-}" ] || echo "  - make the EKS cluster $cluster in the default VPC, with a node group of two t3.large, and delete it in the end"
-  [ -z "$ours" ] || echo "  - deploy the stack $stack, and destroy it in the end; its table and permissions boundaries stay, as docs/deploy.md says"
-  [ -z "${CLUSTER:-}" ] || echo "  - change the access mode of cluster $cluster to API_AND_CONFIG_MAP, if it is CONFIG_MAP: EKS does not take that back"
-  echo "  - tag the cluster, its subnets and security groups; label its system node group; scale its Cluster Autoscaler, if it has one, to zero and back"
-  echo "  - turn Karpenter on there for rack $rack, launch one node with it, turn it off, and forget the rack"
-  echo "  - make and delete two roles, an instance profile, a queue, a parameter and an access entry named $probe, and a copy of Amazon's image for nodes"
-  echo "It takes some 15 minutes with a cluster that is there and 45 without, and costs less than a dollar: a cluster is 0.10 an hour, two t3.large 0.17."
-} >&2
-if [ -z "${CONFIRM:-}" ]; then read -r -p "Type the cluster's name to go on: " CONFIRM || true; fi
-[ "$CONFIRM" = "$cluster" ] || stop "not confirmed; nothing was done"
 
 # --- cleanup ----------------------------------------------------------------------------------------------------------
 
@@ -102,9 +83,8 @@ unprofile() {
   aws iam delete-instance-profile --instance-profile-name "$probe" 2> /dev/null
 }
 
-# finish deletes what was created, whatever the result of the story is, and writes the report.
-finish() {
-  set +e
+# take_back deletes what a run has made: this one, or one that was stopped before its end.
+take_back() {
   say "Taking back what was made"
   kubectl delete deployment "$probe" --ignore-not-found > /dev/null 2>&1
   if aws ssm get-parameter --name "$params/karpenter_enabled" > /dev/null 2>&1; then
@@ -121,7 +101,8 @@ finish() {
   aws iam delete-role --role-name "$probe" 2> /dev/null
   aws iam delete-role-policy --role-name "$probe-launch" --policy-name launch 2> /dev/null
   aws iam delete-role --role-name "$probe-launch" 2> /dev/null
-  if [ -n "${copy:-}" ]; then
+  local copy; copy=$(aws ec2 describe-images --owners self --filters "Name=name,Values=$probe" --query 'Images[0].ImageId' --output text)
+  if [ "$copy" != None ]; then
     local snapshot; snapshot=$(aws ec2 describe-images --image-ids "$copy" --query 'Images[0].BlockDeviceMappings[0].Ebs.SnapshotId' --output text 2> /dev/null)
     aws ec2 deregister-image --image-id "$copy" > /dev/null
     aws ec2 delete-snapshot --snapshot-id "$snapshot" 2> /dev/null
@@ -130,13 +111,74 @@ finish() {
   aws ssm delete-parameter --name "${params%/racks/*}/$probe" > /dev/null 2>&1
   answer "instances of Karpenter's that are left" "$(aws ec2 describe-instances --filters "Name=tag:eks:eks-cluster-name,Values=$cluster" Name=tag-key,Values=karpenter.sh/nodepool \
     Name=instance-state-name,Values=pending,running,stopping,stopped --query 'length(Reservations)' --output text)"
-  [ -z "$ours" ] || cdk destroy --force >&2
-  [ -n "${CLUSTER:-}" ] || unmake
+  [ "$ours" = no ] || cdk destroy --force >&2
+  [ "$made" = no ] || unmake
+  aws ssm delete-parameter --name "$marker" > /dev/null
+}
+
+# finish ends a run, whatever the result of the story is, and writes the report.
+finish() {
+  take_back
   { echo "# Acceptance: account $account, $AWS_REGION, $(date -u +%FT%TZ), $(git describe --always --dirty 2> /dev/null)"; echo
     echo "| question | answer |"; echo "|---|---|"; cat "$work/answers"; } > "$report"
   rm -rf "$work"
   echo "The report is in $report." >&2
 }
+
+# unmake deletes the cluster that make_cluster has made, or has begun to make.
+unmake() {
+  aws eks wait cluster-active --name "$cluster" 2> /dev/null
+  aws eks wait nodegroup-active --cluster-name "$cluster" --nodegroup-name system 2> /dev/null
+  aws eks delete-nodegroup --cluster-name "$cluster" --nodegroup-name system > /dev/null
+  answer "a node group that is DELETING: update-nodegroup-config" "$(code aws eks update-nodegroup-config --cluster-name "$cluster" --nodegroup-name system --labels addOrUpdateLabels={probe=3})"
+  aws eks wait nodegroup-deleted --cluster-name "$cluster" --nodegroup-name system
+  aws eks delete-cluster --name "$cluster" > /dev/null && aws eks wait cluster-deleted --name "$cluster"
+  for role in "$cluster-cluster" "$cluster-system"; do
+    aws iam list-attached-role-policies --role-name "$role" --query 'AttachedPolicies[].PolicyArn' --output text | xargs -n 1 aws iam detach-role-policy --role-name "$role" --policy-arn
+    aws iam delete-role --role-name "$role"
+  done
+}
+
+# connect configures kubectl for the cluster.
+connect() {
+  if [ -z "${KUBECONFIG:-}" ]; then
+    export KUBECONFIG=$work/kubeconfig
+    aws eks update-kubeconfig --name "$cluster" > /dev/null || stop "there is no cluster $cluster"
+  fi
+  kubectl get nodes > /dev/null || stop "kubectl cannot reach cluster $cluster"
+}
+
+left=$(aws ssm get-parameter --name "$marker" --query Parameter.Value --output text 2> /dev/null)
+if [ -n "$left" ]; then
+  read -r cluster rack probe ours made <<< "$left"
+  params=${SAWHORSE_PREFIX:-/sawhorse}/racks/$rack/params
+  echo "A run for rack $rack on cluster $cluster was stopped before its end. What it has made is taken back now." >&2
+  confirm
+  [ "$made" = yes ] || connect # what is in one that was made goes with it
+  take_back
+  rm -rf "$work"
+  echo "It is taken back. Start again for another run." >&2
+  exit
+fi
+[ -z "$(aws ssm get-parameters-by-path --path "$params" --query 'Parameters[].Name' --output text)" ] || stop "rack $rack has parameters; name another one with RACK="
+if aws cloudformation describe-stacks --stack-name "$stack" > /dev/null 2>&1; then ours=no; else ours=yes; fi
+if [ -n "${CLUSTER:-}" ]; then made=no; else made=yes; fi
+
+if [ -n "${CLUSTER:-}" ]; then
+  connect
+  [ -z "$(kubectl get crd nodepools.karpenter.sh --ignore-not-found -o name)" ] || stop "cluster $cluster has a Karpenter, or has had one; use another; nothing was done"
+fi
+{
+  echo "Account $account, region $AWS_REGION. This will"
+  [ "$made" = no ] || echo "  - make the EKS cluster $cluster in the default VPC, with a node group of two t3.large, and delete it in the end"
+  [ "$ours" = no ] || echo "  - deploy the stack $stack, and destroy it in the end; its table and permissions boundaries stay, as docs/deploy.md says"
+  [ "$made" = yes ] || echo "  - change the access mode of cluster $cluster to API_AND_CONFIG_MAP, if it is CONFIG_MAP: EKS does not take that back"
+  echo "  - tag the cluster, its subnets and security groups; label its system node group; scale its Cluster Autoscaler, if it has one, to zero and back"
+  echo "  - turn Karpenter on there for rack $rack, launch one node with it, turn it off, and forget the rack"
+  echo "  - make and delete two roles, an instance profile, a queue, a parameter and an access entry named $probe, and a copy of Amazon's image for nodes"
+  echo "It takes some 15 minutes with a cluster that is there and 45 without, and costs less than a dollar: a cluster is 0.10 an hour, two t3.large 0.17."
+} >&2
+confirm
 
 # make_cluster creates a small cluster with the AWS CLI alone, in the default VPC; unmake deletes it.
 make_cluster() {
@@ -166,24 +208,14 @@ make_cluster() {
   aws eks wait nodegroup-active --cluster-name "$cluster" --nodegroup-name system
 }
 
-unmake() {
-  aws eks delete-nodegroup --cluster-name "$cluster" --nodegroup-name system > /dev/null
-  answer "a node group that is DELETING: update-nodegroup-config" "$(code aws eks update-nodegroup-config --cluster-name "$cluster" --nodegroup-name system --labels addOrUpdateLabels={probe=3})"
-  aws eks wait nodegroup-deleted --cluster-name "$cluster" --nodegroup-name system
-  aws eks delete-cluster --name "$cluster" > /dev/null && aws eks wait cluster-deleted --name "$cluster"
-  for role in "$cluster-cluster" "$cluster-system"; do
-    aws iam list-attached-role-policies --role-name "$role" --query 'AttachedPolicies[].PolicyArn' --output text | xargs -n 1 aws iam detach-role-policy --role-name "$role" --policy-arn
-    aws iam delete-role --role-name "$role"
-  done
-}
-
 # --- the story --------------------------------------------------------------------------------------------------------
 
+aws ssm put-parameter --type String --name "$marker" --value "$cluster $rack $probe $ours $made" > /dev/null || stop "parameter $marker"
 trap finish EXIT
 trap 'exit 1' INT TERM
 touch "$work/answers"
-[ -n "${CLUSTER:-}" ] || { make_cluster && connect; }
-if [ -n "$ours" ]; then
+[ "$made" = no ] || { make_cluster && connect; }
+if [ "$ours" = yes ]; then
   say "The stack"
   unreserved=$(aws lambda get-account-settings --query AccountLimit.UnreservedConcurrentExecutions --output text)
   answer "Lambda's concurrent calls that nothing reserves (of fewer than 105 the stack can reserve none for dry runs)" "$unreserved"

@@ -3,10 +3,21 @@ package story
 // Acceptance runs the acceptance script for real accounts, which is at the given path, on the sandbox's cluster. This
 // tests the script itself.
 func Acceptance(s *Script, script string) {
-	const report = "acceptance.md"
+	const (
+		report  = "acceptance.md"
+		started = "CLUSTER=demo RACK=demo CONFIRM=demo "
+		mode    = "aws ssm get-parameter --name /sawhorse/racks/demo/params/karpenter_auth_mode --query Parameter.Value --output text"
+		left    = "aws ssm get-parameters-by-path --path /sawhorse --recursive --query 'length(Parameters)' --output text"
+	)
+	s.Chapter("A run that is killed", func() {
+		s.Type(started + "REPORT=$PWD/" + report + " " + script + " & until " + mode + " 2> /dev/null | grep true; do sleep 0.2; done; kill -9 $!")
+		s.Contains("the next start", started+script, "It is taken back. Start again")
+		s.Check("parameters that are left", left, "0")
+	})
+
 	s.Chapter("make acceptance", func() {
 		s.Refused("CLUSTER=demo RACK=demo CONFIRM=another "+script, "not confirmed; nothing was done")
-		s.Type("CLUSTER=demo RACK=demo CONFIRM=demo REPORT=$PWD/" + report + " " + script)
+		s.Type(started + "REPORT=$PWD/" + report + " " + script)
 		s.Check("what the report has of a node", "grep -c '^| from a pod to a node that runs it' "+report, "1")
 		s.Check("of Karpenter's queue",
 			`grep -E "^. messages in the interruption queue" `+report+` | grep -oE "[0-9]+[[:space:]]+[0-9]+" | tr '\t' ' '`, "0 0")
@@ -19,9 +30,8 @@ func Acceptance(s *Script, script string) {
 		s.Check("images that are left", "aws ec2 describe-images --owners self --query 'length(Images)' --output text", "0")
 		s.Check("questions without an answer", "grep -cE 'not within a minute|got no node' "+report+" || true", "0")
 		s.Check("instances that are left", "grep '^| instances of Karpenter' "+report+" | grep -oE '[0-9]+'", "0")
-		s.Check("parameters that are left",
-			"aws ssm get-parameters-by-path --path /sawhorse --recursive --query 'length(Parameters)' --output text", "0")
-		s.Refused("CLUSTER=demo RACK=demo CONFIRM=demo "+script, "has a Karpenter, or has had one")
+		s.Check("parameters that are left", left, "0")
+		s.Refused(started+script, "has a Karpenter, or has had one")
 		s.Type("rm " + report)
 	})
 }
