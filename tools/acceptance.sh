@@ -184,7 +184,9 @@ confirm
 make_cluster() {
   say "The cluster $cluster"
   local subnets trust
-  subnets=$(aws ec2 describe-subnets --filters Name=default-for-az,Values=true --query 'sort_by(Subnets, &AvailabilityZone)[:3].SubnetId' --output text | tr '\t' ',')
+  # EKS takes no subnets of control planes in the zones that are left out (EKS user guide, network requirements).
+  subnets=$(aws ec2 describe-subnets --filters Name=default-for-az,Values=true --output text --query "sort_by(Subnets[?!contains(['use1-az3','usw1-az2','cac1-az3'],
+    AvailabilityZoneId)], &AvailabilityZone)[:3].SubnetId" | tr '\t' ',')
   [ -n "$subnets" ] || stop "region $AWS_REGION has no default VPC; make a cluster and name it with CLUSTER="
   trust='{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":["eks.amazonaws.com","ec2.amazonaws.com"]},"Action":"sts:AssumeRole"}]}'
   aws iam create-role --role-name "$cluster-cluster" --assume-role-policy-document "$trust" > /dev/null || stop "the cluster's role"
@@ -374,6 +376,10 @@ answer "executions that did not succeed" "$(aws stepfunctions list-executions --
 answer "an execution that the alias started: state machine, version, alias" "$(aws stepfunctions describe-execution --execution-arn \
   "$(aws stepfunctions list-executions --state-machine-arn "$machine" --query 'executions[0].executionArn' --output text)" \
   --query '[stateMachineArn, stateMachineVersionArn, stateMachineAliasArn]' --output text)"
+answer "telemetry enrichment, without which no alarm by tag goes off" \
+  "$(aws observabilityadmin get-telemetry-enrichment-status --query Status --output text 2>&1 | tail -1)"
+answer "the alarm by tag, on the age of messages in all racks' queues" "$(aws cloudwatch describe-alarms --alarm-name-prefix "$stack-" \
+  --query 'MetricAlarms[?Metrics[?contains(Expression || `""`, `tag.`)]].[StateValue, StateReason]' --output text 2>&1 | tail -1)"
 answer "dimensions of the metric ExecutionsSucceeded" "$(aws cloudwatch list-metrics --namespace AWS/States --metric-name ExecutionsSucceeded \
   --dimensions "Name=StateMachineArn,Value=$machine" --query 'Metrics[].join(`+`, Dimensions[].Name)' --output text)"
 for log in $(aws logs describe-log-groups --log-group-name-prefix "/aws/lambda/$stack-" --query 'logGroups[].logGroupName' --output text); do
