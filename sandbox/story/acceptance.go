@@ -10,7 +10,8 @@ func Acceptance(s *Script, script string) {
 		left    = "aws ssm get-parameters-by-path --path /sawhorse --recursive --query 'length(Parameters)' --output text"
 	)
 	s.Chapter("A run that is killed", func() {
-		s.Type(started + "setsid " + script + " > /dev/null 2>&1 & until " + mode + " 2> /dev/null | grep true; do sleep 0.2; done; kill -9 -- -$!")
+		s.Type(started + "setsid " + script + " > /dev/null 2>&1 & until " + mode + " 2> /dev/null | grep true; do sleep 0.2; done; " +
+			"kill -9 -- -$!")
 		s.Contains("the next start", started+script, "It is taken back. Start again")
 		s.Check("parameters that are left", left, "0")
 		s.Type("kubectl delete $(kubectl get crds -o name | grep karpenter)") // by which it knows a cluster that has had a Karpenter
