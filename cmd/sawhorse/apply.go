@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 	"time"
 
@@ -133,11 +134,15 @@ func (w *watcher) write(ctx context.Context, done *carried, how application, obj
 	if err := w.upload(ctx, objects); err != nil {
 		return err
 	}
+	before, err := w.readStatus(ctx)
+	if err != nil {
+		return looking(err)
+	}
 	version, err := w.put(ctx, p.change(how.note))
 	if err != nil {
 		return err
 	}
-	done.Change, err = w.written(ctx, version, to)
+	done.Change, err = w.written(ctx, version, before, to)
 	return err
 }
 
@@ -200,8 +205,9 @@ func (w *watcher) put(ctx context.Context, value string) (int64, error) {
 	return out.Version, nil
 }
 
-// written waits until a version of the change is answered, and then for the passes that follow it. It returns the answer.
-func (w *watcher) written(ctx context.Context, version int64, to io.Writer) (*store.ChangeStatus, error) {
+// written waits until a version of the change is answered, and then for the passes that follow it. It returns the answer. before is the
+// status before the write, or nil: if the parameter was deleted before, the last change that it has may have a later version.
+func (w *watcher) written(ctx context.Context, version int64, before *store.Status, to io.Writer) (*store.ChangeStatus, error) {
 	fmt.Fprintf(to, "written as version %d of %s\n", version, paths().Change(w.rack))
 	waiting := newProgress()
 	defer waiting.end()
@@ -211,7 +217,7 @@ func (w *watcher) written(ctx context.Context, version int64, to io.Writer) (*st
 		if err != nil {
 			return nil, looking(err)
 		}
-		if status != nil && status.Change != nil && status.Change.Version >= version {
+		if status != nil && status.Change != nil && status.Change.Version >= version && !sameChange(status, before) {
 			waiting.end()
 			switch c := status.Change; {
 			case c.Version > version:
@@ -230,6 +236,11 @@ func (w *watcher) written(ctx context.Context, version int64, to io.Writer) (*st
 			return nil, err
 		}
 	}
+}
+
+// sameChange reports whether a status has the change that an earlier one has, as the pass of that one left it.
+func sameChange(status, before *store.Status) bool {
+	return before != nil && before.Generation == status.Generation && reflect.DeepEqual(before.Change, status.Change)
 }
 
 // unwritten prints why a change was not written.

@@ -132,6 +132,19 @@ func TestApplyWritesOneChangeAndFollowsIt(t *testing.T) {
 	}
 }
 
+// The versions of a parameter that was deleted begin at 1 again, while the status has the last change before that.
+func TestApplyAfterTheParameterWasDeleted(t *testing.T) {
+	t.Parallel()
+	for _, last := range []int64{1, 3} {
+		s := turnedOn(t)
+		s.status.Change = &store.ChangeStatus{Version: last, Outcome: store.ChangeWritten}
+		refused := store.ChangeStatus{Version: 1, Outcome: store.ChangeRefused}
+		s.acts = []func(){func() {}, func() { s.status.Change = &refused }}
+		_, err := s.applied("karpenter_cpu_limit=200", application{yes: true})
+		concludes(t, err, "the change is refused")
+	}
+}
+
 func TestApplyTellsWhatBecameOfTheChange(t *testing.T) {
 	t.Parallel()
 	problem := []params.Problem{{Parameter: "karpenter_cpu_limit", Message: "no"}}

@@ -83,5 +83,5 @@ func Kept(s *Script) {
 	for _, a := range []app{tolerant, guarded, reserved} {
 		a.end(s)
 	}
-	s.Until("nodes of NodePools", nodes, "", 3*time.Minute)
+	s.Until("nodes of NodePools", nodes, "", 5*time.Minute)
 }

@@ -162,7 +162,7 @@ func SpotRole(s *Script) {
 			s.Request()
 			state, _ := s.state()
 			return state
-		}, "Reconciled", time.Minute)
+		}, "Reconciled", 3*time.Minute) // the pass that turns it on among them
 		s.Check("NodePool workload is Ready", ready, "True")
 		s.Unset("karpenter_capacity_types")
 		s.Reconciled()
