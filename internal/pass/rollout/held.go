@@ -37,9 +37,6 @@ func (v *view) hear(ctx context.Context, client *k8s.Client) error {
 		}
 		fields += ",involvedObject.kind=" + k8s.NodeClaim.Name
 	}
-	if err := v.notReady(ctx, client); err != nil {
-		return err
-	}
 	last := map[*pool]*corev1.Event{}
 	err := client.Where(ctx, k8s.Event, fields, func(object *unstructured.Unstructured) error {
 		e, err := k8s.AsEvent(object)
@@ -56,6 +53,7 @@ func (v *view) hear(ctx context.Context, client *k8s.Client) error {
 		}
 		return nil
 	})
+	_ = v.notReady(ctx, client) // without it, one reason less is known; pods that wait and interruptions are reported all the same
 	for _, p := range about {
 		p.Held = outcome.ShortenTo(mostHeld, v.held(p, last[p]))
 	}

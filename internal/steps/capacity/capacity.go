@@ -86,15 +86,7 @@ func (r *run) provide(ctx context.Context) error {
 	if err := refusals.UnmanagedNodePools(unmanaged, r.begun || r.plan.Force.Has(events.ForceForeignPools), &r.progress); err != nil {
 		return r.waitInstead(err)
 	}
-	seen, err := readSurvey(ctx, r.client, leaving)
-	if err != nil {
-		return err
-	}
-	back, err := r.autoscaler(ctx)
-	if err != nil {
-		return err
-	}
-	lack, err := r.lack(ctx, seen, back)
+	lack, err := r.lack(ctx, leaving)
 	if err != nil {
 		return err
 	}
@@ -115,16 +107,23 @@ func (r *run) waitInstead(err error) error {
 		rejected.Problems[0].Message)
 }
 
-// lack estimates what the pods of Karpenter's nodes lack on the existing nodes, and what with the groups at their
-// maximum. more are pods that need capacity besides them.
-func (r *run) lack(ctx context.Context, seen *survey, more []displacedPod) (*shortage, error) {
+// lack estimates what the pods of the nodes that leave lack on the existing nodes, and what with the groups at their maximum. The
+// pods that Cluster Autoscaler has once it is restored need capacity besides them.
+func (r *run) lack(ctx context.Context, leaving map[string]bool) (*shortage, error) {
+	seen, err := readSurvey(ctx, r.client, leaving)
+	if err != nil {
+		return nil, err
+	}
+	more, err := r.autoscaler(ctx)
+	if err != nil {
+		return nil, err
+	}
 	pods, places := slices.Concat(more, seen.displaced), seen.places()
 	s := &shortage{rack: r.plan.Rack, cluster: r.plan.Cluster.Name, displaced: seen.displaced, more: more, free: seen.free(),
 		now: estimate(pods, places)}
 	if s.now.none() {
 		return s, nil
 	}
-	var err error
 	if s.groups, err = r.groups(ctx, r.plan.Nodegroups.System, seen); err != nil {
 		return nil, err
 	}

@@ -61,15 +61,7 @@ func (r *run) refuseWithoutCapacity(ctx context.Context, unmanaged []string) err
 	if err != nil || len(leaving) == 0 {
 		return err
 	}
-	seen, err := readSurvey(ctx, r.client, leaving)
-	if err != nil {
-		return err
-	}
-	back, err := r.autoscaler(ctx)
-	if err != nil {
-		return err
-	}
-	lack, err := r.lack(ctx, seen, back)
+	lack, err := r.lack(ctx, leaving)
 	if err != nil || lack.missing.none() {
 		return err
 	}
