@@ -9,7 +9,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 )
 
-// Why brings a node into one situation after the other in which it stays, and has the command say why. Kept has two more, which keep the
+// Why brings a node into one situation after the other in which it stays, and has the command say why. Kept has three more, which keep the
 // nodes of pools that are taken away.
 func Why(s *Script) {
 	const static = `[{"name":"fixed","nodePool":{"replicas":1}}]`
