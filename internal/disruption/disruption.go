@@ -3,6 +3,7 @@
 package disruption
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// Budget is a disruption budget of a NodePool.
+// Budget is a disruption budget of a NodePool. Reasons that are left out are all; an empty list is none (Karpenter's
+// GetAllowedDisruptionsByReason in pkg/apis/v1/nodepool.go).
 type Budget struct {
 	Nodes    string   `json:"nodes"`
 	Reasons  []string `json:"reasons"`
@@ -26,8 +28,8 @@ func (b Budget) String() string {
 	if b.Schedule != "" {
 		text += fmt.Sprintf(", from %s (UTC) for %s", b.Schedule, b.Duration)
 	}
-	if len(b.Reasons) > 0 {
-		text += ", for " + strings.Join(b.Reasons, " and ")
+	if b.Reasons != nil {
+		text += ", for " + cmp.Or(strings.Join(b.Reasons, " and "), "no reason")
 	}
 	return text
 }
@@ -39,7 +41,7 @@ func (b Budget) Active(now time.Time) bool { return b.Schedule == "" || b.block(
 
 // covers reports whether the budget is for a reason.
 func (b Budget) covers(reason string) bool {
-	return len(b.Reasons) == 0 || slices.Contains(b.Reasons, reason)
+	return b.Reasons == nil || slices.Contains(b.Reasons, reason)
 }
 
 // allows returns how many of a pool's nodes may go at once. A percentage is rounded up, as Karpenter does.
@@ -58,7 +60,7 @@ func Frozen(pools ...[]Budget) bool {
 	added := false
 	for _, budgets := range pools {
 		last := len(budgets) - 1
-		if last < 0 || budgets[last].Nodes != "0" || budgets[last].Schedule != "" || len(budgets[last].Reasons) > 0 {
+		if last < 0 || budgets[last].Nodes != "0" || budgets[last].Schedule != "" || budgets[last].Reasons != nil {
 			return false
 		}
 		added = added || last > 0

@@ -59,6 +59,27 @@ func TestKeepsOfAPoolWithoutNodes(t *testing.T) {
 	}
 }
 
+// An empty list of reasons is none, and a list that is left out is all.
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		reasons []string
+		keeps   bool
+		text    string
+	}{
+		"all":     {nil, true, "nodes: 0"},
+		"another": {[]string{"Empty"}, false, "nodes: 0, for Empty"},
+		"this":    {[]string{"Empty", "Drifted"}, true, "nodes: 0, for Empty and Drifted"},
+		"none":    {[]string{}, false, "nodes: 0, for no reason"},
+	} {
+		budget := Budget{Nodes: "0", Reasons: c.reasons}
+		pool := Pool{Budgets: []Budget{budget}}
+		if keeps := pool.Keeps("Drifted", time.Now()) != nil; keeps != c.keeps || budget.String() != c.text {
+			t.Errorf("%s: keeps %v, %q", what, keeps, budget.String())
+		}
+	}
+}
+
 func TestFrozen(t *testing.T) {
 	t.Parallel()
 	own, freeze := Budget{Nodes: "10%"}, Budget{Nodes: "0"}

@@ -87,6 +87,10 @@ func (a *findings) budgets(d *draft) {
 	for i, budget := range objects(inner(d.spec(), "disruption")["budgets"]) {
 		nodes, _ := budget["nodes"].(string)
 		from := d.blame("disruption", "budgets", strconv.Itoa(i))
+		if reasons, is := budget["reasons"].([]any); is && len(reasons) == 0 {
+			a.warn(from, "a disruption budget of %s with an empty list of reasons is never in force; leave reasons out, which means all of them, "+
+				"or name some of Empty, Drifted and Underutilized", nodes)
+		}
 		if nodes != "0" && nodes != "0%" || budget["schedule"] != nil || budget["reasons"] != nil {
 			continue
 		}
