@@ -1,12 +1,18 @@
 package rollout
 
 import (
+	"context"
+	"errors"
+	"net/http"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 // What keeps the oldest outdated node is said in Karpenter's words, whether they are about the node, its NodeClaim, or the NodeClaim that
@@ -104,3 +110,34 @@ func TestWhichBrakeHoldsANode(t *testing.T) {
 		})
 	}
 }
+
+// Where the list of nodes fails, what waits is reported all the same.
+func TestNodesThatCannotBeListed(t *testing.T) {
+	s := begin(t, "workload")
+	s.Change(nodePool("workload"), func(o *unstructured.Unstructured) {
+		o.Object["spec"].(map[string]any)["disruption"].(map[string]any)["budgets"] = []any{object{"nodes": "1"}}
+	})
+	s.joins(claim("a", "workload", "0", "1"), true, condition("Initialized", "True", "Initialized", start))
+	s.joins(claim("b", "workload", "1", "1"), false, condition("Initialized", "True", "Initialized", start))
+	s.says(s.waits("web", 0, nil), "FailedScheduling", taint, 9*minute)
+	config := s.As(ownership.Group("rollout"))
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return withoutNodes{next} })
+	s.rollout.Dial = func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New("demo", config) }
+	status := s.after(10 * minute)
+	if p := s.pool(status, "workload"); p.Outdated != 1 || p.Held != "" || len(status.Waiting) != 1 {
+		t.Errorf("%+v, %+v", p, status.Waiting)
+	}
+}
+
+// withoutNodes is an API server that fails to list nodes.
+type withoutNodes struct{ http.RoundTripper }
+
+func (w withoutNodes) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Path == "/api/v1/nodes" {
+		return nil, errors.New("nodes cannot be listed")
+	}
+	return w.RoundTripper.RoundTrip(request)
+}
+
+// WrappedRoundTripper gives client-go access to the transport, to close its idle connections.
+func (w withoutNodes) WrappedRoundTripper() http.RoundTripper { return w.RoundTripper }
