@@ -6,6 +6,9 @@ that begins with "!" is an error of that name. An answer may have a note after a
 a step waits. With together, the fields of an Assign see the old values, as on AWS.
 Without it they see each other, as in MiniStack. The clock goes on in Wait states, and by the longest delay before a Task is repeated;
 took is in seconds.
+
+With {definition, variables, cases} it plays each case's state once instead, and prints {next, variables, arguments, error, cause} of each:
+the case has the input, the variables that differ, and the result or the error of a Task's call, which is not repeated.
 """
 
 import json
@@ -17,9 +20,12 @@ from ministack.services import stepfunctions as asl
 
 def main():
     given = json.load(sys.stdin)
-    if given["together"]:
+    if given.get("together", True):
         asl._apply_state_assign = assign_together
-    print(json.dumps(Pass(given).play()))
+    if "cases" in given:
+        print(json.dumps([Case(given, case).play() for case in given["cases"]]))
+    else:
+        print(json.dumps(Pass(given).play()))
 
 
 def assign_together(state, raw, ctx, result=None, error_output=None):
@@ -31,9 +37,8 @@ def assign_together(state, raw, ctx, result=None, error_output=None):
 class Pass:
     def __init__(self, given):
         self.states, self.at = given["definition"]["States"], given["definition"]["StartAt"]
-        self.steps, self.answers = given["steps"], given["answers"]
+        self.steps, self.answers, self.refuses = given.get("steps"), given.get("answers"), given.get("refuses")
         self.path, self.inputs, self.called, self.reported, self.waits = [], [], [], {}, []
-        self.refuses = given["refuses"]
         self.clock = self.began = int(time.time() * 1000)
         known = asl._register_sfn_jsonata_functions
 
@@ -48,26 +53,27 @@ class Pass:
 
     def play(self):
         while len(self.path) < 1000:
-            name = self.at
-            state = self.states[name]
-            self.path.append(name)
-            self.ctx["State"] = {"Name": name}
-            if name == "RunStep":
+            self.path.append(self.at)
+            if self.at == "RunStep":
                 self.inputs.append(self.data)
-            match state["Type"]:
-                case "Succeed" | "Fail":
-                    break
-                case "Wait":
-                    self.clock += 1000 * asl._jsonata_wait_seconds(state, self.data, self.ctx)
-                    self.at = state["Next"]
-                case "Choice":
-                    self.data, self.at = asl._execute_choice(state, self.data, self.ctx)
-                case "Pass":
-                    self.data, self.at = asl._execute_pass(state, self.data, self.ctx)
-                case "Task":
-                    self.task(state)
+            if self.states[self.at]["Type"] in ("Succeed", "Fail"):
+                break
+            self.enter(self.states[self.at])
         return {"path": self.path, "inputs": self.inputs, "called": self.called, "report": self.reported, "waits": self.waits,
                 "took": (self.clock - self.began) // 1000}
+
+    def enter(self, state):
+        self.ctx["State"] = {"Name": self.at}
+        match state["Type"]:
+            case "Wait":
+                self.clock += 1000 * asl._jsonata_wait_seconds(state, self.data, self.ctx)
+                self.at = state["Next"]
+            case "Choice":
+                self.data, self.at = asl._execute_choice(state, self.data, self.ctx)
+            case "Pass":
+                self.data, self.at = asl._execute_pass(state, self.data, self.ctx)
+            case "Task":
+                self.task(state)
 
     def task(self, state):
         tries = {}
@@ -124,6 +130,31 @@ class Pass:
             raise asl._ExecutionError(answer[1:], "reason")
         status, _, note = answer.partition(":")
         return {"Payload": {"status": status, "waitSeconds": 1, "note": note or "note"}}
+
+
+class Case(Pass):
+    def __init__(self, given, case):
+        super().__init__(given)
+        self.case, self.at, self.data = case, case["state"], case.get("input", {})
+        self.ctx["variables"] = {**given["variables"], **case.get("variables", {})}
+        self.arguments = None
+
+    def play(self):
+        state = self.states[self.at]
+        if state["Type"] == "Fail":
+            error, cause = asl._fail_state_error(state, self.data, self.ctx)
+            return {"error": error, "cause": cause}
+        self.enter(state)
+        return {"next": self.at, "variables": self.ctx["variables"], "arguments": self.arguments}
+
+    def repeats(self, state, error, tries):
+        return False
+
+    def call(self, resource, arguments):
+        self.arguments = arguments
+        if "error" in self.case:
+            raise asl._ExecutionError(self.case["error"], "c")
+        return self.case["result"]
 
 
 main()

@@ -62,13 +62,24 @@ func play(t *testing.T, steps []step, answers map[string][]string, together bool
 	return playWith(t, map[string]any{"steps": steps, "answers": answers, "refuses": false, "together": together})
 }
 
-func playWith(t *testing.T, given map[string]any) played {
+func playWith(t *testing.T, given map[string]any) (p played) {
+	t.Helper()
+	interpret(t, given, &p)
+	return p
+}
+
+// definition returns the definition of the state machine with some values for what the template fills in.
+func definition(t *testing.T) json.RawMessage {
 	t.Helper()
 	text, err := os.ReadFile("../../statemachine/reconcile.asl.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	definition := substitution.ReplaceAllFunc(text, func(name []byte) []byte {
+	return substitute(text)
+}
+
+func substitute(text []byte) []byte {
+	return substitution.ReplaceAllFunc(text, func(name []byte) []byte {
 		switch {
 		case bytes.HasSuffix(name, []byte("Seconds}")):
 			return []byte("5")
@@ -77,7 +88,12 @@ func playWith(t *testing.T, given map[string]any) played {
 		}
 		return []byte("sawhorse-") // of the others, any text does
 	})
-	given["definition"] = json.RawMessage(definition)
+}
+
+// interpret gives the definition and what else interpret.py takes to it, and reads what it prints.
+func interpret(t *testing.T, given map[string]any, into any) {
+	t.Helper()
+	given["definition"] = definition(t)
 	input, err := json.Marshal(given)
 	if err != nil {
 		t.Fatal(err)
@@ -88,11 +104,9 @@ func playWith(t *testing.T, given map[string]any) played {
 	if err != nil {
 		t.Fatalf("interpret.py: %v\n%s", err, complaint(err))
 	}
-	var p played
-	if err := json.Unmarshal(out, &p); err != nil {
+	if err := json.Unmarshal(out, into); err != nil {
 		t.Fatal(err)
 	}
-	return p
 }
 
 func complaint(err error) []byte {
