@@ -115,3 +115,10 @@ func Rotation(s *Script) {
 		m.back("karpenter_consolidate_after", "karpenter_cpu_limit", "karpenter_memory_limit_gb", pools)
 	})
 }
+
+// RotationNewest is the same under the newest Karpenter. The default version comes back after it.
+func RotationNewest(s *Script) {
+	s.Chapter("Up to 1.15.1", func() { changed(s, "1.15.1", "up") })
+	Rotation(s)
+	s.Chapter("Down to 1.10.0", func() { changed(s, "1.10.0", "down") })
+}

@@ -60,6 +60,13 @@ func TestVersions(t *testing.T) {
 	sandbox.Run(story.Versions)
 }
 
+// Replaces the nodes of a pool because of a change and of their age under the newest version, as life does under the default.
+func TestRotationNewest(t *testing.T) {
+	sandbox := pool.Take(t)
+	cached(t, "bin/karpenter-1.15.0")
+	sandbox.Run(story.Enabled, story.RotationNewest)
+}
+
 // Holds the rules and dashboards of observability/ against the controller of each version. VERSIONS limits the test to some of
 // them, and UPDATE=yes writes what the controllers count.
 func TestMetrics(t *testing.T) {
