@@ -9,10 +9,12 @@ import subprocess
 import sys
 
 ERROR_TRIED = 30  # more often than any retrier of the definition says: the error is caught
+SECONDS = 120  # for one answer, with all attempts of the AWS CLI
 
 
 def aws(*arguments):
-    return json.loads(subprocess.run(["aws", "stepfunctions", *arguments, "--output", "json"], check=True, capture_output=True, text=True).stdout)
+    command = ["aws", "stepfunctions", *arguments, "--output", "json"]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=SECONDS).stdout)
 
 
 def ask(machine, variables, case):
@@ -59,6 +61,8 @@ def main(arn, prefix):
             difference = differs(case, ask(machine, given["variables"], case))
         except subprocess.CalledProcessError as refused:
             difference = refused.stderr.strip()
+        except subprocess.TimeoutExpired:
+            sys.exit(f"{case['state']}, {case['what']}: no answer within {SECONDS} s")
         if difference:
             wrong.append(f"{case['state']}, {case['what']}: {difference}")
     cases = f"{len(given['cases'])} cases"

@@ -5,6 +5,7 @@ package story
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,7 +35,7 @@ type Script struct {
 	// unserved are the writes that Served has not waited for.
 	unserved []Write
 	inputs   map[string]input
-	// patience only bounds the waits for passes, which would hang otherwise.
+	// patience only bounds each command and the waits for passes, which would hang otherwise.
 	patience time.Duration
 }
 
@@ -89,7 +90,7 @@ func (s *Script) Type(command string) { s.typed(command) }
 func (s *Script) typed(command string) (output string) {
 	output, err := s.show(command)
 	if err != nil {
-		s.fail("`%s` ended with %v", command, err)
+		s.fail("`%s`: %v", command, err)
 	}
 	return output
 }
@@ -273,12 +274,15 @@ func (s *Script) paint(code, text string) string {
 
 // run runs a command line of the story itself. It contains no input from outside.
 func (s *Script) run(line string, stdout, stderr io.Writer) error {
-	command := exec.CommandContext(s.ctx, "bash", "-c", line)
+	ctx, cancel := context.WithTimeoutCause(s.ctx, s.patience, fmt.Errorf("no end within %s", s.patience))
+	defer cancel()
+	command := exec.CommandContext(ctx, "bash", "-c", line)
 	command.Env, command.Stdout, command.Stderr = s.env, stdout, stderr
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
 	command.WaitDelay = 5 * time.Second
-	return command.Run()
+	err := command.Run()
+	return cmp.Or(context.Cause(ctx), err)
 }
 
 // quoted returns a text as one word of a command line.

@@ -113,6 +113,7 @@ func TestAFailedWaitSaysWhatItLastSaw(t *testing.T) {
 			"wanted karpenter_cpu_limit version 3 served, with all that was requested of rack demo by then, " +
 				"still got {requested:5 served:4 owner:arn:running} after 0 s",
 		},
+		"a command": {func(s *Script) { s.Type("sleep 60") }, "`sleep 60`: no end within 0s"},
 		"an error": {
 			func(s *Script) {
 				s.poll("a lease", func() (string, bool, error) { return "none", true, io.ErrUnexpectedEOF })
@@ -122,7 +123,9 @@ func TestAFailedWaitSaysWhatItLastSaw(t *testing.T) {
 	} {
 		var output strings.Builder
 		s := Run(t.Context(), environment, &output, false, func(s *Script) {
-			s.patience = 0
+			if !strings.HasPrefix(name, "Until") { // which run a command
+				s.patience = 0
+			}
 			wait.play(s)
 		})
 		if !slices.Equal(s.Failures(), []string{wait.want}) {

@@ -25,6 +25,7 @@ func writeEnvironment(path, gateway, kubeconfig, tools string, behind lag) error
 		"export AWS_REGION=" + region,
 		"export AWS_DEFAULT_REGION=" + region,
 		`export AWS_PAGER=""`,
+		"export AWS_DISABLE_HOST_PREFIX_INJECTION=true", // TestState goes to sync-HOST, which the local AWS has no name for
 		"export KUBECONFIG=" + quote(kubeconfig),
 		behind.exports(), // for cdk, which deploys the stack again with the same settings
 		"export PATH=" + quote(tools) + `:"$PATH"`,
