@@ -119,6 +119,9 @@ func (s *scene) finish() {
 	s.must(err)
 	for i, c := range changes.List {
 		if c.State == store.ChangeAccepted {
+			for j, w := range c.Writes {
+				c.Writes[j].Done, c.Writes[j].Version = true, w.Base+1
+			}
 			changes.End(i, s.cloud.Now())
 		}
 	}
@@ -206,6 +209,14 @@ func (s *scene) lease(owner string, full bool) {
 		item["fullAt"] = number(s.requests)
 	}
 	s.cloud.Table.Items["rack#demo lease"] = item
+}
+
+// free returns the lease of the rack, as an audit reads it.
+func (s *scene) free() store.Lease {
+	s.Helper()
+	lease, _, err := s.store.Lease(s.Context(), "demo", s.cloud.Now())
+	s.must(err)
+	return lease
 }
 
 // reported does what the function report does with the findings of the last iteration.
