@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reflect"
 	"strings"
 	"time"
 
@@ -238,9 +237,10 @@ func (w *watcher) written(ctx context.Context, version int64, before *store.Stat
 	}
 }
 
-// sameChange reports whether a status has the change that an earlier one has, as the pass of that one left it.
+// sameChange reports whether a status tells of the version of the parameter change that an earlier one, which may be nil, tells of.
 func sameChange(status, before *store.Status) bool {
-	return before != nil && before.Generation == status.Generation && reflect.DeepEqual(before.Change, status.Change)
+	return before != nil && before.Change != nil && status.Change.Version == before.Change.Version &&
+		status.Change.Modified.Equal(before.Change.Modified)
 }
 
 // unwritten prints why a change was not written.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -135,11 +136,12 @@ func TestApplyWritesOneChangeAndFollowsIt(t *testing.T) {
 // The versions of a parameter that was deleted begin at 1 again, while the status has the last change before that.
 func TestApplyAfterTheParameterWasDeleted(t *testing.T) {
 	t.Parallel()
+	deleted := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	for _, last := range []int64{1, 3} {
 		s := turnedOn(t)
-		s.status.Change = &store.ChangeStatus{Version: last, Outcome: store.ChangeWritten}
-		refused := store.ChangeStatus{Version: 1, Outcome: store.ChangeRefused}
-		s.acts = []func(){func() {}, func() { s.status.Change = &refused }}
+		s.status.Change = &store.ChangeStatus{Version: last, Modified: deleted, Outcome: store.ChangeWritten}
+		refused := store.ChangeStatus{Version: 1, Modified: deleted.Add(time.Minute), Outcome: store.ChangeRefused}
+		s.acts = []func(){func() { s.status.Generation++ }, func() { s.status.Change = &refused }}
 		_, err := s.applied("karpenter_cpu_limit=200", application{yes: true})
 		concludes(t, err, "the change is refused")
 	}

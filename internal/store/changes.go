@@ -41,8 +41,9 @@ const (
 
 // ChangeStatus says in a rack's status what became of the last change.
 type ChangeStatus struct {
-	// Version is that of the parameter change.
+	// Version and Modified are those of the parameter change. The versions of one that was deleted begin again.
 	Version  int64            `json:"version"`
+	Modified time.Time        `json:"modified,omitzero"`
 	Outcome  ChangeOutcome    `json:"outcome"`
 	Problems []params.Problem `json:"problems,omitempty"`
 	Note     string           `json:"note,omitempty"`
@@ -228,7 +229,9 @@ func (c *Change) enter(state ChangeState, now time.Time) {
 // report says what became of a change, unless a later one is reported already.
 func (c *Changes) report(change Change, outcome ChangeOutcome, problems []params.Problem) {
 	if change.Version == c.Version && change.Modified.Equal(c.Modified) {
-		c.Last = &ChangeStatus{Version: change.Version, Outcome: outcome, Problems: problems, Note: change.Note}
+		c.Last = &ChangeStatus{
+			Version: change.Version, Modified: change.Modified, Outcome: outcome, Problems: problems, Note: change.Note,
+		}
 	}
 }
 

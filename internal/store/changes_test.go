@@ -242,7 +242,8 @@ func TestWhatBecameOfTheLastChange(t *testing.T) {
 		}
 	}
 	c.GiveUp(0, noon, problem)
-	wants("the first one is given up", ChangeStatus{Version: 2, Outcome: ChangeWriting, Note: "second"})
+	second := noon.Add(time.Second)
+	wants("the first one is given up", ChangeStatus{Version: 2, Modified: second, Outcome: ChangeWriting, Note: "second"})
 	if c.List[1].State != ChangeRequested || len(c.List[1].Writes) > 0 {
 		t.Errorf("what was accepted on top of it is %+v", c.List[1])
 	}
@@ -250,10 +251,12 @@ func TestWhatBecameOfTheLastChange(t *testing.T) {
 	c.GiveUp(1, noon, problem)
 	c.End(1, noon, problem)
 	both := []params.Problem{problem, problem}
-	wants("the second one too", ChangeStatus{Version: 2, Outcome: ChangeIsGivenUp, Problems: both, Note: "second"})
+	wants("the second one too", ChangeStatus{Version: 2, Modified: second, Outcome: ChangeIsGivenUp, Problems: both, Note: "second"})
 	c.Take([]Version{version(3, noon.Add(time.Minute), "a", "3")}, 1)
 	c.Refuse(2, []params.Problem{problem})
-	wants("a third one is refused", ChangeStatus{Version: 3, Outcome: ChangeRefused, Problems: []params.Problem{problem}})
+	wants("a third one is refused", ChangeStatus{
+		Version: 3, Modified: noon.Add(time.Minute), Outcome: ChangeRefused, Problems: []params.Problem{problem},
+	})
 	if len(c.List) != 2 || !c.Writing() {
 		t.Errorf("%+v", c.List)
 	}
