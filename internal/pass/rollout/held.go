@@ -60,20 +60,20 @@ func (v *view) hear(ctx context.Context, client *k8s.Client) error {
 	return err
 }
 
-// held returns why the oldest node of a pool is still there: what Karpenter has said of it last, and the brakes; or else why launches
-// fail, because Karpenter ends no node before its replacement is there.
+// held returns why the oldest node of a pool is still there: what Karpenter has said of it last, and the brakes; or without a brake why
+// launches fail, because Karpenter ends no node before its replacement is there.
 func (v *view) held(p *pool, said *corev1.Event) string {
-	var keeps []string
+	var keeps, brakes []string
 	if said != nil {
 		keeps = append(keeps, said.Message)
 	}
 	if !p.oldest.going {
-		keeps = append(keeps, p.brakes.Keeps("Drifted", v.now)...)
+		brakes = p.brakes.Keeps("Drifted", v.now)
 	}
-	if refused, known := v.refused[p.Pool.Pool]; known && len(keeps) == 0 {
+	if refused, known := v.refused[p.Pool.Pool]; known && len(brakes) == 0 {
 		keeps = append(keeps, "launches of the pool fail: "+refused.words)
 	}
-	return strings.Join(keeps, "; ")
+	return strings.Join(append(keeps, brakes...), "; ")
 }
 
 // notReady counts the nodes that are not Ready, where no other brake holds the oldest node of a pool.

@@ -47,6 +47,21 @@ func TestWhatHoldsANode(t *testing.T) {
 	}
 }
 
+// Karpenter tries a launch that fails again and again, and says of the node meanwhile that a pod is to come there.
+func TestANodeWhoseReplacementIsRefusedAgainAndAgain(t *testing.T) {
+	s := begin(t, "workload")
+	outdated := claim("workload-abcde", "workload", "0", "1")
+	s.Create(outdated)
+	s.Status(outdated, object{"nodeName": "node-a", "conditions": []any{
+		condition("Launched", "True", "Launched", start), condition("Registered", "True", "Registered", start)}})
+	s.says(named("NodeClaim", "workload-fghij"), "InsufficientCapacityError", "none", 3*time.Minute)
+	s.says(named("Node", "node-a"), "DisruptionBlocked", "Node is nominated for a pending pod", 4*time.Minute)
+	const want = "Node is nominated for a pending pod; launches of the pool fail: karpenter: InsufficientCapacityError: none"
+	if p := s.pool(s.after(5*time.Minute), "workload"); p.Held != want {
+		t.Errorf("held %q, want %q", p.Held, want)
+	}
+}
+
 // The freeze, a disruption window and a budget are told apart, as they are at the time of the look. What Karpenter says of the node itself
 // comes first, and a node that goes already is held by none of them.
 func TestWhichBrakeHoldsANode(t *testing.T) {
