@@ -172,6 +172,8 @@ func TestWhatAWriteLaysOverItsParameter(t *testing.T) {
 		return c
 	}
 	deleted := []Written{{Operation: "Delete", At: later, Name: "a"}}
+	endedAfter := written()
+	endedAfter.End(0, later.Add(2*time.Second))
 	createdAgain := at("theirs", 1) // its event took the place of the deletion's
 	createdAgain.Modified = map[string]time.Time{"a": noon.Add(time.Millisecond)}
 	for _, c := range []struct {
@@ -194,6 +196,8 @@ func TestWhatAWriteLaysOverItsParameter(t *testing.T) {
 		{what: "put back", changes: putBack(), read: at("old", 7), want: "old", version: 7},
 		{what: "put back, and behind", changes: putBack(), read: at("new", 6), want: "old", version: 7},
 		{what: "ended, and behind", changes: ended(written), read: at("old", 5), want: "new", version: 6},
+		{what: "ended, and deleted since", changes: ended(written), read: at("", 0), deleted: deleted, version: 0},
+		{what: "deleted, and ended since", changes: endedAfter, read: at("", 0), deleted: deleted, version: 0},
 		{what: "ended, deleted, and created again", changes: ended(written), read: createdAgain, want: "theirs", version: 1},
 		{what: "put back and ended, and behind", changes: ended(putBack), read: at("new", 6), want: "old", version: 7},
 		{what: "given up and not put back", changes: ended(givenUp), read: at("new", 6), want: "new", version: 6},
@@ -202,6 +206,7 @@ func TestWhatAWriteLaysOverItsParameter(t *testing.T) {
 		if c.now.IsZero() {
 			c.now = later
 		}
+		c.changes.Supersede(c.deleted)
 		got := c.changes.Overlay(c.read, 1, c.deleted, c.now)
 		if got.Values["a"] != c.want || got.Versions["a"] != c.version {
 			t.Errorf("%s: %v %v, want %s %d", c.what, got.Values, got.Versions, c.want, c.version)

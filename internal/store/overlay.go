@@ -50,6 +50,21 @@ func (w Write) overlay(state ChangeState, version int64) (value string, made int
 	return w.Value, w.Version, version < w.Version
 }
 
+// Supersede takes out of the changes that have ended what they wrote to parameters that were deleted since they were requested, and
+// reports whether there were some. The lease forgets a deletion with the next write whose text is as long.
+func (c *Changes) Supersede(deleted []Written) (some bool) {
+	for i, change := range c.List {
+		if change.State != ChangeEnded {
+			continue
+		}
+		c.List[i].Writes = slices.DeleteFunc(slices.Clone(change.Writes), func(w Write) bool {
+			return slices.ContainsFunc(deleted, func(d Written) bool { return d.deletes(w.Name, change.Modified) })
+		})
+		some = some || len(c.List[i].Writes) < len(change.Writes)
+	}
+	return some
+}
+
 // deletes reports whether a write is the deletion of a parameter at this time or later.
 func (w Written) deletes(name string, since time.Time) bool {
 	return w.Operation == "Delete" && w.Name == name && !w.At.Before(since.Truncate(time.Second))

@@ -19,8 +19,8 @@ import (
 type Audit struct {
 	// Store reads the records.
 	Store *store.Store
-	// Look returns what a full pass would do, with the reason for each. The lease is the rack's.
-	Look func(ctx context.Context, rack string, lease store.Lease) (map[string]string, error)
+	// Look returns what a full pass would do, with the reason for each. The generation is the pass's.
+	Look func(ctx context.Context, rack string, generation int64) (map[string]string, error)
 	// Pass begins an iteration of a full pass.
 	Pass func(context.Context, validate.Event) (validate.Answer, error)
 	// Request requests a pass.
@@ -68,7 +68,7 @@ func (a *Audit) due(ctx context.Context, name string, lease store.Lease) map[str
 	}
 	ctx, end := context.WithTimeout(ctx, enough)
 	defer end()
-	due, err := a.Look(ctx, name, lease)
+	due, err := a.Look(ctx, name, lease.Requested+1)
 	if err != nil {
 		return map[string]string{"audit": err.Error()}
 	}

@@ -31,7 +31,7 @@ func begin(due map[string]string, failed error) (*awsfake.Cloud, *Audit, *[]even
 	cloud, log, requested := awsfake.New(), &bytes.Buffer{}, &[]events.ReconcileRequested{}
 	return cloud, &Audit{
 		Store: &store.Store{DB: cloud.Table, Name: "sawhorse"}, Now: cloud.Now, Log: slog.New(slog.NewJSONHandler(log, nil)),
-		Look: func(context.Context, string, store.Lease) (map[string]string, error) { return due, failed },
+		Look: func(context.Context, string, int64) (map[string]string, error) { return due, failed },
 		Pass: func(context.Context, validate.Event) (validate.Answer, error) {
 			return validate.Answer{Outcome: outcome.PassPlanned}, nil
 		},
@@ -179,7 +179,7 @@ func TestStepsRunSideBySide(t *testing.T) {
 // Lambda ends a function after 60 s without a word. An audit ends before that, and requests the pass that tells why.
 func TestAnAuditThatReadsTooLong(t *testing.T) {
 	_, a, requested, _ := begin(nil, nil)
-	a.Look = func(ctx context.Context, _ string, _ store.Lease) (map[string]string, error) {
+	a.Look = func(ctx context.Context, _ string, _ int64) (map[string]string, error) {
 		if _, limited := ctx.Deadline(); !limited {
 			t.Error("it may read for ever")
 		}

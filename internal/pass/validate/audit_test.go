@@ -27,7 +27,7 @@ func audited(t *testing.T, written ...string) *scene {
 func (s *scene) looked() string {
 	s.Helper()
 	s.cloud.Forget()
-	due, err := s.validate.Audit(s.Context(), "demo", s.free())
+	due, err := s.validate.Audit(s.Context(), "demo", int64(s.requests)+1)
 	s.must(err)
 	s.wrote()
 	return strings.Join(slices.Sorted(maps.Keys(due)), " ")
@@ -68,14 +68,14 @@ func TestOtherPassesLookAtTheQueueOnly(t *testing.T) {
 func TestWhyAStepIsDue(t *testing.T) {
 	s := audited(t)
 	s.write("karpenter_cpu_limit=200")
-	due, err := s.validate.Audit(s.Context(), "demo", s.free())
+	due, err := s.validate.Audit(s.Context(), "demo", int64(s.requests)+1)
 	s.must(err)
 	const place = "in 1 places: objects[NodePool/workload].spec.limits.cpu: \"100\" → \"200\""
 	if why := due["nodepools"]; !strings.HasSuffix(why, place) {
 		t.Errorf("%q", why)
 	}
 	s.validated(false) // and the pass is stopped before its first step
-	due, err = s.validate.Audit(s.Context(), "demo", s.free())
+	due, err = s.validate.Audit(s.Context(), "demo", int64(s.requests)+1)
 	s.must(err)
 	if why := due["nodepools"]; why != "it has not been done for this plan" {
 		t.Errorf("stopped: %q", why)
@@ -251,12 +251,12 @@ func TestALookAtRacksWithoutAPlan(t *testing.T) {
 func TestALookThatCannotRead(t *testing.T) {
 	s := audited(t)
 	s.cloud.Forget()
-	_, err := s.validate.Audit(t.Context(), "demo", store.Lease{Requested: 8})
+	_, err := s.validate.Audit(t.Context(), "demo", 9)
 	s.must(err)
 	for n := 1; ; n++ {
 		s.cloud.Forget()
 		s.cloud.FailAt(n, awsfake.Throttling)
-		_, err := s.validate.Audit(t.Context(), "demo", store.Lease{Requested: 8})
+		_, err := s.validate.Audit(t.Context(), "demo", 9)
 		if !s.cloud.Failed() {
 			return
 		}

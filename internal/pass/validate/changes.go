@@ -89,6 +89,7 @@ func (v *Validate) overlaid(ctx context.Context, in input) (input, error) {
 	c := &in.changes
 	c.List = slices.Clone(c.List)
 	c.Recognize(in.tree)
+	c.differ = c.Supersede(in.writes) || c.differ
 	for i := 0; i < len(c.List); i++ {
 		tree := c.Overlay(in.tree, i, in.writes, v.Now())
 		if edited := c.List[i].Edited(in.tree); len(edited) > 0 {

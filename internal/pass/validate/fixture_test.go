@@ -211,14 +211,6 @@ func (s *scene) lease(owner string, full bool) {
 	s.cloud.Table.Items["rack#demo lease"] = item
 }
 
-// free returns the lease of the rack, as an audit reads it.
-func (s *scene) free() store.Lease {
-	s.Helper()
-	lease, _, err := s.store.Lease(s.Context(), "demo", s.cloud.Now())
-	s.must(err)
-	return lease
-}
-
 // reported does what the function report does with the findings of the last iteration.
 func (s *scene) reported(state outcome.State) {
 	s.Helper()

@@ -86,11 +86,6 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 		if requested {
 			of.proposed = &change
 		}
-		lease, _, err := v.Store.Lease(ctx, event.Rack, v.Now())
-		if err != nil {
-			return Answer{}, err
-		}
-		of.writes = lease.Writes
 	} else {
 		// The lease is read before the parameters, so a write after this belongs to another iteration.
 		lease, err := v.Store.Renew(ctx, event.Rack, event.Execution, v.Now())
@@ -105,7 +100,7 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 		return Answer{}, err
 	}
 	run.Versions = in.tree.Versions
-	if !of.dry && v.outdated(in) {
+	if v.outdated(in) {
 		return Answer{Generation: of.generation, Outcome: outcome.PassOutdated, Steps: []plan.Step{}}, nil
 	}
 	if err := v.enlist(ctx, in); err != nil {
@@ -123,10 +118,9 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 
 // Audit returns what a full pass over a rack would do: the steps that are due, and what else is not as it should be,
 // with the reason for each. It is empty if the pass would find nothing to do. Audit takes no lease and writes nothing.
-// lease is the rack's, which no pass holds.
-func (v *Validate) Audit(ctx context.Context, rack string, lease store.Lease) (map[string]string, error) {
-	generation := lease.Requested + 1 // the pass'
-	in, err := v.stored(ctx, request{rack: rack, generation: generation, writes: lease.Writes, full: true, dry: true})
+// generation is the generation that the pass would have.
+func (v *Validate) Audit(ctx context.Context, rack string, generation int64) (map[string]string, error) {
+	in, err := v.stored(ctx, request{rack: rack, generation: generation, full: true, dry: true})
 	if err == nil {
 		in, err = v.observed(ctx, in)
 	}

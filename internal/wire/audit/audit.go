@@ -15,7 +15,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/pass/report"
 	pass "github.com/sawhorse-io/sawhorse/internal/pass/validate"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/wire/access"
 	"github.com/sawhorse-io/sawhorse/internal/wire/autoscaler"
 	"github.com/sawhorse-io/sawhorse/internal/wire/cluster"
@@ -42,9 +41,9 @@ func New(env handler.Env) (func(context.Context, pass.Event) (pass.Answer, error
 	}
 	return (&audit.Audit{
 		Store: env.ReadOnly().Store, Pass: beginning(env, auditor(env.ReadOnce), bus).Run, Request: bus.Request, Log: env.Log, Now: env.Now,
-		Look: func(ctx context.Context, rack string, lease store.Lease) (map[string]string, error) {
+		Look: func(ctx context.Context, rack string, generation int64) (map[string]string, error) {
 			once := env.ReadOnce()
-			return beginning(once, auditor(func() handler.Env { return once }), bus).Audit(ctx, rack, lease)
+			return beginning(once, auditor(func() handler.Env { return once }), bus).Audit(ctx, rack, generation)
 		},
 	}).Run, nil
 }
