@@ -118,10 +118,14 @@ func (w *watcher) back(ctx context.Context, number int64, include []string) (pro
 		}
 	}
 	for _, name := range lasting {
+		is, was := lasted(name, tree.Values[name], now), lasted(name, wanted[name], to)
+		if is != was && normal(wanted[name]) == params.Unset {
+			wanted[name] = was // unset would leave it as it is
+		}
 		if slices.Contains(include, name) {
 			continue
 		}
-		if is, was := normal(tree.Values[name]), normal(wanted[name]); is != was && !given(name, is, was, *now) {
+		if is != was {
 			p.Kept = append(p.Kept,
 				fmt.Sprintf("%s: it stays %s, and snapshot %d has %s; --include %s goes back with it", name, is, number, was, name))
 		}
@@ -138,10 +142,19 @@ func (w *watcher) back(ctx context.Context, number int64, include []string) (pro
 	return p, objects, nil
 }
 
-// given reports whether a parameter that is unset has the value that the rack has all the same: a snapshot has the cluster's name, also
-// if it is the default.
-func given(name, is, was string, now store.Snapshot) bool {
-	return is == params.Unset && now.Params[name] == was
+// lasted returns the value that a parameter had in a snapshot, which is one of those that are not unset by the way. Where it was not
+// written, Karpenter stays on, or off, and its version the same; a snapshot has the cluster's name, also if it is the default.
+func lasted(name, written string, in *store.Snapshot) string {
+	if written = normal(written); written != params.Unset {
+		return written
+	}
+	switch name {
+	case "karpenter_enabled":
+		return strconv.FormatBool(in.Karpenter != "")
+	case params.ParamVersion:
+		return cmp.Or(in.Karpenter, params.Unset)
+	}
+	return cmp.Or(in.Params[name], params.Unset)
 }
 
 // underHash returns the place for a text beside the object in which it was.

@@ -160,8 +160,35 @@ func TestRollbackOfKarpentersVersion(t *testing.T) {
 	t.Parallel()
 	s := past(t)
 	p, _ := s.goesBack(3, versionName)
-	if got, want := s.inForce(7), s.inForce(3); got != want || len(p.Kept) > 0 {
+	if got, want := s.inForce(7, versionName), s.inForce(3); got != want || len(p.Kept) > 0 {
 		t.Errorf("%s\nwant %s\nkept %q", got, want, p.Kept)
+	}
+	// It was not written then, and unset would leave the version of now.
+	if version := s.cloud.SSM.Values[folder+versionName]; version != "1.10.0" {
+		t.Errorf("version %s", version)
+	}
+}
+
+// Karpenter was off before it was turned on, though nothing said so: unset would leave it on.
+func TestRollbackToBeforeKarpenter(t *testing.T) {
+	t.Parallel()
+	for _, include := range [][]string{nil, {"karpenter_enabled"}} {
+		s := turnedOn(t)
+		on := s.cloud.SSM.Values[folder+"karpenter_enabled"]
+		s.cloud.SSM.Values[folder+"karpenter_enabled"] = params.Unset
+		s.keeps(store.Summary{}, nil)
+		s.keeps(store.Summary{Karpenter: "1.10.0"}, nil, "karpenter_enabled="+on)
+		p, _, err := s.watcher().back(t.Context(), 1, include)
+		if err != nil {
+			t.Fatal(err)
+		}
+		off := slices.ContainsFunc(p.Differs, func(d difference) bool { return d.Parameter == "karpenter_enabled" && d.Then == "false" })
+		kept := slices.ContainsFunc(p.Kept, func(k string) bool {
+			return strings.HasPrefix(k, "karpenter_enabled: it stays true, and snapshot 1 has false; ")
+		})
+		if off != (include != nil) || kept == off {
+			t.Errorf("included %v: differs %v, kept %q", include, p.Differs, p.Kept)
+		}
 	}
 }
 
