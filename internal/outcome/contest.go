@@ -66,7 +66,7 @@ func (a Arbiter) Rule(ctx context.Context, rack, subject, wanted string) (Ruling
 	}
 	rested := !a.Once && a.Now().Sub(contest.Written) > truce
 	switch {
-	case contest.Wanted != wanted || contest.Forced < a.Forced:
+	case contest.Wanted != wanted || a.Forced != 0 && contest.Forced != a.Forced:
 		return Ruling{Write: true}, nil
 	case rested && !contest.Noticed:
 		return Ruling{Write: true, Times: 1}, nil

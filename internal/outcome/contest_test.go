@@ -52,3 +52,22 @@ func TestAnotherWish(t *testing.T) {
 		t.Errorf("after it was withdrawn: %+v", ruling)
 	}
 }
+
+// The generations of a rack whose lease has expired begin again, so a pass that is forced may have a lower one than the last was.
+func TestForcedAfterTheLeaseHasExpired(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, generation := range []int64{3, 401} {
+		contests := awsfake.Contests{}
+		was := outcome.Contest{Wanted: "0", Written: now.Add(-time.Hour), Times: 2, Noticed: true, Forced: 400}
+		if err := contests.SaveContest(t.Context(), "demo", "x", was); err != nil {
+			t.Fatal(err)
+		}
+		for _, forced := range []int64{0, 400, generation} {
+			arbiter := outcome.Arbiter{Contests: contests, Now: func() time.Time { return now }, Once: true, Forced: forced}
+			ruling, err := arbiter.Rule(t.Context(), "demo", "x", "0")
+			if err != nil || ruling.Write != (forced == generation) {
+				t.Errorf("forced in %d: %+v, %v", forced, ruling, err)
+			}
+		}
+	}
+}
