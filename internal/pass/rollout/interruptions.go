@@ -35,10 +35,11 @@ func (v *view) interrupts(e *corev1.Event) {
 	}
 }
 
-// counts reports whether there may be interruptions to count.
+// counts reports whether there may be interruptions to count: there are nodes, or there were some at the last look, and EC2 has taken
+// all of them.
 func (v *view) counts() bool {
 	for _, p := range v.pools {
-		if p.Nodes > 0 {
+		if p.Nodes > 0 || v.before[p.Pool.Pool].Nodes > 0 {
 			return !v.slot.end.IsZero()
 		}
 	}

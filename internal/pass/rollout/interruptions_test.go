@@ -52,3 +52,26 @@ func TestInterruptions(t *testing.T) {
 		}
 	}
 }
+
+// EC2 may take the last node of a rack: the tick after that still counts it, and no later one does.
+func TestTheLastNodeIsInterrupted(t *testing.T) {
+	s := begin(t, "workload")
+	last := claim("a", "workload", "1", "1")
+	s.runs(last)
+	slot := start.Add(5 * time.Minute)
+	for i, want := range []int{0, 1, 0} {
+		at := slot.Add(time.Duration(5*i) * time.Minute)
+		s.clock = at
+		answer, err := s.rollout.Run(t.Context(), Event{Time: at.Format(time.RFC3339), Minutes: 5})
+		s.must(err)
+		if answer.Interrupted["SpotInterrupted"] != want {
+			t.Errorf("tick %d: %v, want %d", i, answer.Interrupted, want)
+		}
+		if i == 0 {
+			s.Create(object{"apiVersion": "v1", "kind": "Event", "metadata": object{"name": "1", "namespace": "default"}, "reason": "SpotInterrupted",
+				"message": "it was triggered", "lastTimestamp": slot.Add(time.Minute).Format(time.RFC3339),
+				"involvedObject": object{"kind": "NodeClaim", "name": "a"}, "source": object{"component": "karpenter"}})
+			s.Remove(last)
+		}
+	}
+}

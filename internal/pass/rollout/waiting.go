@@ -68,11 +68,12 @@ func (v *view) wait(ctx context.Context, client *k8s.Client) error {
 	return err
 }
 
-// launches notes why a NodeClaim has no instance, in Karpenter's words.
+// launches notes why a NodeClaim has no instance, in Karpenter's words. Without its name: Karpenter tries again with another one, and the
+// status would be written again for each.
 func (v *view) launches(pool string, claim *unstructured.Unstructured) {
 	status, _, text := k8s.Condition(claim, "Launched")
 	if status != "True" && text != "" && !strings.Contains(text, "AwaitingReconciliation") {
-		v.refuses(pool, refusal{k8s.Subject(claim) + ": " + text, v.now})
+		v.refuses(pool, refusal{k8s.NodeClaim.Name + ": " + text, v.now})
 	}
 }
 

@@ -104,7 +104,7 @@ func TestWhyPodsWait(t *testing.T) {
 			s.Create(unauthorized)
 			s.Status(unauthorized, object{"conditions": []any{condition("Launched", "Unknown", "Unauthorized", start)}})
 			s.says(pod, "Nominated", "Pod should schedule on: nodeclaim/workload-fghij", 8*minute)
-		}, events.CauseRefused, "NodeClaim/workload-fghij: Launched=Unknown Unauthorized", true},
+		}, events.CauseRefused, "NodeClaim: Launched=Unknown Unauthorized", true},
 		"no pool fits, though EC2 refuses what another pod asks for": {func(s *scene, pod object) {
 			s.says(gone, "InsufficientCapacityError", fleet+"VcpuLimitExceeded: more", 8*minute)
 			s.says(pod, "FailedScheduling", "Failed to schedule pod, incompatible requirements, key zone", 9*minute)
