@@ -79,6 +79,8 @@ type Write struct {
 	Done    bool  `json:"done,omitempty"`
 	PutBack bool  `json:"putBack,omitempty"`
 	Version int64 `json:"version,omitempty"`
+	// At is when that was, or else when the change was accepted.
+	At time.Time `json:"at,omitzero"`
 }
 
 // Changes are a rack's changes.
@@ -187,7 +189,7 @@ func (c *Changes) Accept(i int, tree Tree, now time.Time) {
 		if !there {
 			before = params.Unset
 		}
-		w.Before, w.Base, w.Done = before, tree.Versions[w.Name], before == w.Value
+		w.Before, w.Base, w.Done, w.At = before, tree.Versions[w.Name], before == w.Value, now.UTC()
 		change.Writes = append(change.Writes, w)
 	}
 	c.report(*change, ChangeWriting, nil)
@@ -257,11 +259,13 @@ func (c Changes) WroteSince(before []WrittenBy) []WrittenBy {
 
 // Recognize marks writes as done that Parameter Store has and the record has not, because a call was stopped in between.
 func (c *Changes) Recognize(tree Tree) {
-	for i := range c.List {
-		writes := slices.Clone(c.List[i].Writes)
+	for i, change := range c.List {
+		writes := slices.Clone(change.Writes)
 		for j, w := range writes {
-			if !w.Done && tree.Versions[w.Name] == w.Base+1 && tree.Values[w.Name] == w.Value {
-				writes[j].Done, writes[j].Version = true, w.Base+1
+			at := tree.Modified[w.Name]
+			theirs := change.State == ChangeGivenUp && at.After(change.Since)
+			if !w.Done && !theirs && tree.Versions[w.Name] == w.Base+1 && tree.Values[w.Name] == w.Value {
+				writes[j].Done, writes[j].Version, writes[j].At = true, w.Base+1, at
 			}
 		}
 		c.List[i].Writes = writes

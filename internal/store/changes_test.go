@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
@@ -172,7 +174,12 @@ func TestWhatAWriteLaysOverItsParameter(t *testing.T) {
 		return c
 	}
 	deleted := []Written{{Operation: "Delete", At: later, Name: "a"}}
-	endedAfter := written()
+	made := func() Changes {
+		c := taken(at("", 0), `{"set":{"a":"new"}}`)
+		c.List[0].Writes[0].Done, c.List[0].Writes[0].Version = true, 1
+		return c
+	}
+	endedAfter := made()
 	endedAfter.End(0, later.Add(2*time.Second))
 	createdAgain := at("theirs", 1) // its event took the place of the deletion's
 	createdAgain.Modified = map[string]time.Time{"a": noon.Add(time.Millisecond)}
@@ -196,7 +203,11 @@ func TestWhatAWriteLaysOverItsParameter(t *testing.T) {
 		{what: "put back", changes: putBack(), read: at("old", 7), want: "old", version: 7},
 		{what: "put back, and behind", changes: putBack(), read: at("new", 6), want: "old", version: 7},
 		{what: "ended, and behind", changes: ended(written), read: at("old", 5), want: "new", version: 6},
-		{what: "ended, and deleted since", changes: ended(written), read: at("", 0), deleted: deleted, version: 0},
+		{what: "written, and not there any more", changes: written(), read: at("", 0), version: 0},
+		{what: "written, deleted, and created again", changes: written(), read: createdAgain, want: "theirs", version: 1},
+		{what: "made, and behind", changes: made(), read: at("", 0), want: "new", version: 1},
+		{what: "made, and deleted since", changes: made(), read: at("", 0), deleted: deleted, version: 0},
+		{what: "made, ended, and deleted since", changes: ended(made), read: at("", 0), deleted: deleted, version: 0},
 		{what: "deleted, and ended since", changes: endedAfter, read: at("", 0), deleted: deleted, version: 0},
 		{what: "ended, deleted, and created again", changes: ended(written), read: createdAgain, want: "theirs", version: 1},
 		{what: "put back and ended, and behind", changes: ended(putBack), read: at("new", 6), want: "old", version: 7},
@@ -206,7 +217,7 @@ func TestWhatAWriteLaysOverItsParameter(t *testing.T) {
 		if c.now.IsZero() {
 			c.now = later
 		}
-		c.changes.Supersede(c.deleted)
+		c.changes.Supersede(c.read, c.deleted)
 		got := c.changes.Overlay(c.read, 1, c.deleted, c.now)
 		if got.Values["a"] != c.want || got.Versions["a"] != c.version {
 			t.Errorf("%s: %v %v, want %s %d", c.what, got.Values, got.Versions, c.want, c.version)
@@ -231,6 +242,25 @@ func TestAWriteThatWasNotRecorded(t *testing.T) {
 		changes.Recognize(c.read)
 		if w := changes.List[0].Writes[0]; w.Done != c.done || w.Done && w.Version != 6 || len(changes.List[0].Edited(c.read)) > 0 != c.edited {
 			t.Errorf("%v: %+v, edited %v", c.read, w, changes.List[0].Edited(c.read))
+		}
+	}
+}
+
+// What somebody else has written after a change was given up is theirs, though it is the value that the change had.
+func TestAWriteAfterAChangeWasGivenUp(t *testing.T) {
+	changes := taken(at("old", 5), `{"set":{"a":"new"}}`)
+	changes.GiveUp(0, noon)
+	read := at("new", 6)
+	for _, c := range []struct {
+		modified time.Time
+		done     bool
+	}{{noon.Add(-time.Second), true}, {noon.Add(time.Second), false}} {
+		recognized := changes
+		recognized.List = slices.Clone(changes.List)
+		read.Modified = map[string]time.Time{"a": c.modified}
+		recognized.Recognize(read)
+		if done := recognized.List[0].Writes[0].Done; done != c.done {
+			t.Errorf("written at %s: done %v", c.modified, done)
 		}
 	}
 }
@@ -312,44 +342,52 @@ func TestChangesAreSavedByOne(t *testing.T) {
 	}
 }
 
-// The history is read only if versions were skipped, and may be behind.
+// The history is read unless the parameter is new, and may be behind.
 func TestReadingTheParameterChange(t *testing.T) {
 	_, cloud := store()
 	const name = "/sawhorse/racks/demo/change"
 	var c Changes
-	read := func() (versions []Version, history bool) {
+	read := func() (versions int, history, more bool) {
 		t.Helper()
 		cloud.Forget()
-		versions, exists, err := c.ReadChange(t.Context(), cloud.SSM, name)
+		all, exists, more, err := c.ReadChange(t.Context(), cloud.SSM, name, cloud.Now())
 		if must(t, err); exists != (cloud.SSM.Values[name] != "") {
 			t.Errorf("exists: %v", exists)
 		}
-		c.Take(versions, 10)
-		return versions, slices.ContainsFunc(cloud.Made(), func(call string) bool { return strings.HasPrefix(call, "SSM.GetParameterHistory") })
+		before := len(c.List)
+		c.Take(all, 10)
+		history = slices.ContainsFunc(cloud.Made(), func(call string) bool { return strings.HasPrefix(call, "SSM.GetParameterHistory") })
+		return len(c.List) - before, history, more
 	}
 	write := func() {
 		cloud.Pass(time.Second)
 		cloud.SSM.Write(name, `{}`)
 	}
-	for _, step := range []struct {
-		do      func()
-		count   int
-		history bool
+	remove := func() {
+		_, err := cloud.SSM.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: new(name)})
+		must(t, err)
+	}
+	lags := func(n int) func() { return func() { cloud.SSM.HistoryLacks = n } }
+	for i, step := range []struct {
+		do            func()
+		taken         int
+		history, more bool
 	}{
-		{func() {}, 0, false},
-		{write, 1, false},
-		{func() {}, 0, false},
-		{write, 1, false},
-		{func() { write(); write() }, 4, true},
-		{func() { delete(cloud.SSM.Values, name) }, 0, false},
-		{write, 1, false},
+		{do: func() {}},
+		{do: write, taken: 1},
+		{do: func() {}},
+		{do: write, taken: 1, history: true},
+		{do: func() { write(); write() }, taken: 2, history: true},
+		{do: func() { write(); write(); write(); lags(2)() }, taken: 1, history: true, more: true},
+		{do: lags(1), taken: 2, history: true},
+		{do: func() { write(); write(); lags(2)(); cloud.Pass(time.Minute) }, taken: 1, history: true}, // as long as nothing is behind
+		{do: func() { lags(0)(); remove() }},
+		{do: write, taken: 1},
+		{do: func() { remove(); write(); write() }, taken: 2, history: true},
 	} {
 		step.do()
-		if versions, history := read(); len(versions) != step.count || history != step.history {
-			t.Errorf("%d versions, history %v; want %d, %v", len(versions), history, step.count, step.history)
+		if taken, history, more := read(); taken != step.taken || history != step.history || more != step.more {
+			t.Errorf("%d: %d taken, history %v, more %v; want %d, %v, %v", i, taken, history, more, step.taken, step.history, step.more)
 		}
-	}
-	if len(c.List) != 5 {
-		t.Errorf("taken: %+v", c.List)
 	}
 }

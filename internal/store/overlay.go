@@ -23,11 +23,9 @@ func (c Changes) Overlay(tree Tree, n int, deleted []Written, now time.Time) Tre
 			continue
 		}
 		for _, w := range change.Writes {
-			newer := slices.ContainsFunc(deleted, func(d Written) bool { return d.deletes(w.Name, change.Since) }) ||
-				change.State == ChangeEnded && tree.Modified[w.Name].After(change.Since) // created again: versions began at 1
 			value, version, is := w.overlay(change.State, overlaid.Versions[w.Name])
 			switch {
-			case is && !newer:
+			case is && !w.deletedBy(deleted) && !(w.Done && w.superseded(tree)):
 				overlaid.Values[w.Name], overlaid.Versions[w.Name] = value, version
 			case change.State == ChangeAccepted && overlaid.Versions[w.Name] == 0 && w.Value == params.Unset:
 				overlaid.Values[w.Name] = w.Value // so that a name that is unknown is reported
@@ -50,22 +48,28 @@ func (w Write) overlay(state ChangeState, version int64) (value string, made int
 	return w.Value, w.Version, version < w.Version
 }
 
-// Supersede takes out of the changes that have ended what they wrote to parameters that were deleted since they were requested, and
-// reports whether there were some. The lease forgets a deletion with the next write whose text is as long.
-func (c *Changes) Supersede(deleted []Written) (some bool) {
+// Supersede takes out of the changes what they wrote to parameters that were deleted since, and reports whether there were some. The
+// lease forgets a deletion with the next write that takes its place.
+func (c *Changes) Supersede(tree Tree, deleted []Written) (some bool) {
 	for i, change := range c.List {
-		if change.State != ChangeEnded {
-			continue
-		}
 		c.List[i].Writes = slices.DeleteFunc(slices.Clone(change.Writes), func(w Write) bool {
-			return slices.ContainsFunc(deleted, func(d Written) bool { return d.deletes(w.Name, change.Modified) })
+			return w.Done && (w.deletedBy(deleted) || w.superseded(tree))
 		})
 		some = some || len(c.List[i].Writes) < len(change.Writes)
 	}
 	return some
 }
 
-// deletes reports whether a write is the deletion of a parameter at this time or later.
-func (w Written) deletes(name string, since time.Time) bool {
-	return w.Operation == "Delete" && w.Name == name && !w.At.Before(since.Truncate(time.Second))
+// superseded reports whether what was read shows that a parameter was deleted since a write was made, or made again: versions begin at 1
+// then. Of one that was there before the write, no replica says that it is not.
+func (w Write) superseded(tree Tree) bool {
+	version := tree.Versions[w.Name]
+	return w.Base > 0 && version == 0 || version < w.Version && tree.Modified[w.Name].After(w.At)
+}
+
+// deletedBy reports whether one of the deletions is of the write's parameter, and not older than the write.
+func (w Write) deletedBy(deleted []Written) bool {
+	return slices.ContainsFunc(deleted, func(d Written) bool {
+		return d.Operation == "Delete" && d.Name == w.Name && !d.At.Before(w.At.Truncate(time.Second))
+	})
 }

@@ -82,27 +82,37 @@ func ReadHistory(ctx context.Context, reader ChangeReader, name string) ([]Versi
 	return all, nil
 }
 
-// ReadChange returns the versions of the parameter change that have not been read yet, in their order, and whether there is
-// such a parameter. Only if versions were skipped does it read their history.
-func (c *Changes) ReadChange(ctx context.Context, reader ChangeReader, name string) (versions []Version, exists bool, err error) {
+// behind is how long the history of a parameter may lack what has been written.
+const behind = 10 * time.Second
+
+// ReadChange returns the versions of the parameter change that have not been read yet, in their order, and whether there is such a
+// parameter. more means that others may be missing between these and the present one, because the history is behind. Numbers alone do
+// not tell that nothing was skipped: a parameter that was deleted begins at 1 again.
+func (c *Changes) ReadChange(ctx context.Context, reader ChangeReader, name string, now time.Time) (versions []Version, exists, more bool, err error) {
 	present, err := ReadVersion(ctx, reader, name)
 	if err != nil || present == nil {
-		return nil, false, err
+		return nil, false, false, err
 	}
 	if !c.isNew(*present) {
-		return nil, true, nil
+		return nil, true, false, nil
 	}
-	if present.Number == 1 || present.Number == c.Version+1 {
-		return []Version{*present}, true, nil
+	if present.Number == 1 {
+		return []Version{*present}, true, false, nil
 	}
 	if versions, err = ReadHistory(ctx, reader, name); err != nil {
-		return nil, true, err
+		return nil, true, false, err
 	}
-	// The history may come from a replica that is behind.
-	if len(versions) == 0 || versions[len(versions)-1].Number < present.Number {
-		versions = append(versions, *present)
+	last := int64(0)
+	if len(versions) > 0 {
+		last = versions[len(versions)-1].Number
 	}
-	return versions, true, nil
+	switch {
+	case last >= present.Number:
+		return versions, true, false, nil
+	case last == present.Number-1, now.Sub(present.Modified) > behind:
+		return append(versions, *present), true, false, nil
+	}
+	return versions, true, true, nil
 }
 
 // Requested is what a change asks for.

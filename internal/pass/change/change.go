@@ -107,6 +107,7 @@ func (w *writer) write(ctx context.Context, i int) (later bool, err error) {
 		if one.Done {
 			continue
 		}
+		at := w.Now()
 		version, err := w.put(ctx, one.Name, one.Value)
 		if err != nil {
 			return w.failed(ctx, i, one.Name, err)
@@ -115,7 +116,7 @@ func (w *writer) write(ctx context.Context, i int) (later bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		one.Done, one.Version = true, version
+		one.Done, one.Version, one.At = true, version, at.UTC()
 		if edited {
 			one.Before = theirs
 			return false, w.giveUp(ctx, i, one.Name, "somebody else has written it at the same time")
@@ -157,6 +158,7 @@ func (w *writer) putBack(ctx context.Context, i int) (later bool, err error) {
 			continue
 		}
 		for !one.PutBack {
+			at := w.Now()
 			version, err := w.put(ctx, one.Name, one.Before)
 			if err != nil {
 				return w.failed(ctx, i, one.Name, err)
@@ -165,7 +167,7 @@ func (w *writer) putBack(ctx context.Context, i int) (later bool, err error) {
 			if err != nil {
 				return false, err
 			}
-			if one.PutBack, one.Version = !edited, version; edited {
+			if one.PutBack, one.Version, one.At = !edited, version, at.UTC(); edited {
 				one.Before = theirs // the read was older than their write
 			}
 			if err := w.save(ctx); err != nil {

@@ -50,12 +50,12 @@ func (v *Validate) readChanges(ctx context.Context, rack string) (c changes, err
 	if c.Changes, err = v.Store.Changes(ctx, rack); err != nil {
 		return c, err
 	}
-	versions, exists, err := c.ReadChange(ctx, v.Parameters, v.Paths.Change(rack))
+	versions, exists, more, err := c.ReadChange(ctx, v.Parameters, v.Paths.Change(rack), v.Now())
 	if err != nil {
 		return c, err
 	}
 	had := len(c.List)
-	c.exists, c.more = exists, !c.Take(versions, mostChanges)
+	c.exists, c.more = exists, !c.Take(versions, mostChanges) || more
 	c.differ = len(c.List) > had
 	for i := range c.List {
 		if err := v.readObject(ctx, rack, &c.List[i]); err != nil {
@@ -89,7 +89,7 @@ func (v *Validate) overlaid(ctx context.Context, in input) (input, error) {
 	c := &in.changes
 	c.List = slices.Clone(c.List)
 	c.Recognize(in.tree)
-	c.differ = c.Supersede(in.writes) || c.differ
+	c.differ = c.Supersede(in.tree, in.writes) || c.differ
 	for i := 0; i < len(c.List); i++ {
 		tree := c.Overlay(in.tree, i, in.writes, v.Now())
 		if edited := c.List[i].Edited(in.tree); len(edited) > 0 {
@@ -144,7 +144,7 @@ func (c *changes) refuse(change store.Change, problems ...params.Problem) {
 }
 
 // problems returns the problems of a change: those of the change itself, or those that the rack's parameters have with the change
-// on top of a tree, and without it have not. So a brake is never refused for what is wrong elsewhere.
+// on top of a tree, and without it have not, or that are of what it sets. So a brake is never refused for what is wrong elsewhere.
 func (v *Validate) problems(ctx context.Context, in input, tree store.Tree, i int) ([]params.Problem, error) {
 	change := in.changes.List[i]
 	if len(change.Malformed) > 0 {
@@ -158,7 +158,10 @@ func (v *Validate) problems(ctx context.Context, in input, tree store.Tree, i in
 		return nil, err
 	}
 	before, err := v.judge(ctx, in, tree)
-	return slices.DeleteFunc(after, func(p params.Problem) bool { return slices.Contains(before, p) }), err
+	return slices.DeleteFunc(after, func(p params.Problem) bool {
+		_, sets := change.Set[p.Parameter]
+		return !sets && slices.Contains(before, p)
+	}), err
 }
 
 // unexpected returns the problem of a change that was made from a snapshot if the tree has other values.

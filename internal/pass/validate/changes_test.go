@@ -93,6 +93,20 @@ func TestABadChangeIsRefused(t *testing.T) {
 	}
 }
 
+// What a parameter has wrong already does not excuse a change that sets it to something that is wrong in the same way.
+func TestAChangeOfWhatIsWrongAlready(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.write(`karpenter_config={"nodePool":{"foo":1}}`)
+	s.wants(s.pass(false), outcome.PassRejected, true, "")
+	s.change(`{"set":{"karpenter_config":"{\"nodePool\":{\"foo\":2}}"}}`)
+	s.change(`{"set":{"karpenter_freeze":"true"}}`)
+	s.pass(false)
+	if !slices.Equal(s.refused, []string{"1: karpenter_config"}) || s.changes() != "2 accepted" {
+		t.Errorf("refused %v, changes %s", s.refused, s.changes())
+	}
+}
+
 // A name that is no parameter's is refused where it is unset too.
 func TestAChangeOfAnUnknownName(t *testing.T) {
 	s := begin(t, auth)

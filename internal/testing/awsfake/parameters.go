@@ -24,6 +24,8 @@ type SSM struct {
 	Secure, Lists map[string]bool
 	// Patterns are the AllowedPatterns by name, Descriptions the descriptions.
 	Patterns, Descriptions map[string]string
+	// HistoryLacks is how many of the last versions a history lacks, because it is read from a replica that is behind.
+	HistoryLacks int
 	// history holds what calls have written, by name.
 	history map[string][]types.ParameterHistory
 	// Versions are the numbers of writes since the creation. A parameter that is not here has version 1.
@@ -184,7 +186,8 @@ func (s *SSM) GetParameterHistory(_ context.Context, in *ssm.GetParameterHistory
 	if err := s.call("SSM.GetParameterHistory", *in.Name); err != nil {
 		return nil, err
 	}
-	page, next := pageOf(s.history[*in.Name], in.NextToken, 1)
+	has := s.history[*in.Name]
+	page, next := pageOf(has[:max(0, len(has)-s.HistoryLacks)], in.NextToken, 1)
 	return &ssm.GetParameterHistoryOutput{Parameters: page, NextToken: next}, nil
 }
 
