@@ -85,6 +85,7 @@ func filled(t *testing.T, of template) map[string]any {
 			delete(properties, "DefinitionSubstitutions")
 			properties["DefinitionString"] = strings.NewReplacer("${Partition}", "aws", "${TableName}", "Table", "${DebounceSeconds}", "5",
 				"${Functions}", "{'report': 'arn:aws:lambda:eu-central-1:123456789012:function:Sawhorse-report:1'}",
+				"${Parameters}", parameters(),
 				"${Alias}", "arn:aws:states:eu-central-1:123456789012:stateMachine:Sawhorse-reconcile:live", "${Prefix}", "/sawhorse",
 			).Replace(properties["DefinitionString"].(string))
 			return whole

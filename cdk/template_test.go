@@ -240,7 +240,7 @@ func TestStateMachine(t *testing.T) {
 		t.Error("no tracing")
 	}
 	substitutions := machine["DefinitionSubstitutions"]
-	for _, name := range []string{"Partition", "TableName", "Functions", "Alias", "DebounceSeconds", "Prefix"} {
+	for _, name := range []string{"Partition", "TableName", "Functions", "Parameters", "Alias", "DebounceSeconds", "Prefix"} {
 		if at(substitutions, name) == nil {
 			t.Errorf("no substitution %s", name)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
@@ -50,6 +51,7 @@ func (s *sawhorse) addStateMachine() {
 			"Partition":       awscdk.Aws_PARTITION(),
 			"TableName":       s.table.TableName(),
 			"Functions":       jsii.String(s.versions()),
+			"Parameters":      jsii.String(parameters()),
 			"Alias":           jsii.String(s.machineAliasARN()),
 			"DebounceSeconds": jsii.String(strconv.Itoa(s.DebounceSeconds)),
 			"Prefix":          jsii.String(s.Prefix),
@@ -86,6 +88,15 @@ func (s *sawhorse) versions() string {
 		all = append(all, fmt.Sprintf("'%s': '%s'", f.name, *s.functions[f.name].CurrentVersion().FunctionArn()))
 	}
 	return "{" + strings.Join(all, ", ") + "}"
+}
+
+// parameters returns a JSONata array of the names of all parameters.
+func parameters() string {
+	var all []string
+	for _, p := range params.Table {
+		all = append(all, "'"+p.Name+"'")
+	}
+	return "[" + strings.Join(all, ", ") + "]"
 }
 
 // addMachineAlias adds the current version of the state machine, and the alias that starts it. The alias is what a

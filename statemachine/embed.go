@@ -5,8 +5,8 @@ package statemachine
 import _ "embed"
 
 // Definition is the state machine in Amazon States Language. It needs these substitutions: Partition (of ARNs),
-// TableName, Functions (a JSONata object: the ARN of a version of each function by the function's name), Alias (the ARN
-// through which the state machine is started), DebounceSeconds, Prefix (of the parameters).
+// TableName, Functions (a JSONata object: the ARN of a version of each function by the function's name), Parameters (a JSONata
+// array of all names), Alias (the ARN through which the state machine is started), DebounceSeconds, Prefix (of the parameters).
 //
 //go:embed reconcile.asl.json
 var Definition string

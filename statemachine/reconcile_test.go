@@ -15,7 +15,6 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
-	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
@@ -251,7 +250,7 @@ func TestSubstitutionsAreTheDocumentedOnes(t *testing.T) {
 	for _, match := range regexp.MustCompile(`\$\{(\w+)\}`).FindAllStringSubmatch(Definition, -1) {
 		used[match[1]] = true
 	}
-	want := []string{"Alias", "DebounceSeconds", "Functions", "Partition", "Prefix", "TableName"}
+	want := []string{"Alias", "DebounceSeconds", "Functions", "Parameters", "Partition", "Prefix", "TableName"}
 	if got := slices.Sorted(maps.Keys(used)); !slices.Equal(got, want) {
 		t.Errorf("substitutions %v, want %v", got, want)
 	}
@@ -329,8 +328,8 @@ func TestARequestIsPassedOn(t *testing.T) {
 	}
 }
 
-// The write that an event reports is stored in the lease in the format that package rack reads, in one of at most a
-// hundred attributes. Those of the brakes are not those of each other: written in the same second, neither is read late.
+// The write that an event reports is stored in the lease in the format that package store reads, in the parameter's attribute or in one
+// of a hundred. The interpreter's cases have the names.
 func TestAWriteIsToldOf(t *testing.T) {
 	m := parse(t)
 	wrote, _ := m.States["Intake"].Assign["wrote"].(string)
@@ -343,16 +342,10 @@ func TestAWriteIsToldOf(t *testing.T) {
 	if err := json.Unmarshal(m.States["Request"].Arguments, &update); err != nil {
 		t.Fatal(err)
 	}
-	want := "& ', wrote' & ($wrote = '' ? '' : $substring($string($length($wrote)), -2)) & ' = :wrote, #ttl = :ttl' %}"
+	want := "& ', wrote' & ($wrote = '' ? '' : ($name := $substringAfter($wrote, ' params/'); $name in ${Parameters} ? '_' & $name : " +
+		"$substring($string($length($wrote)), -2))) & ' = :wrote, #ttl = :ttl' %}"
 	if !strings.HasSuffix(update.UpdateExpression, want) {
 		t.Errorf("%s\nwant at its end %s", update.UpdateExpression, want)
-	}
-	digits := func(name string) string { // what the expression takes
-		length := strconv.Itoa(len("Update 2026-01-02T03:04:05Z " + name))
-		return length[len(length)-2:]
-	}
-	if digits(params.ParamFreeze) == digits(params.ParamPaused) {
-		t.Errorf("both brakes have the attribute wrote%s", digits(params.ParamPaused))
 	}
 	if first := m.States["Todo"].Choices[2]; first.Condition != "{% $outcome = 'Outdated' %}" || first.Next != "WaitForParameters" ||
 		m.States["WaitForParameters"].Next != "Validate" {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,7 +39,8 @@ type Lease struct {
 	// HeldAt is the value of Requested after the last Interrupt, or 0, and Held the hold that it was for.
 	HeldAt int64
 	Held   string
-	// Writes are the latest writes that events reported, at most a hundred. Most of them have been served.
+	// Writes are the latest writes that events reported: one for each parameter of Sawhorse, and at most a hundred others. Most of
+	// them have been served.
 	Writes []Written
 }
 
@@ -78,8 +81,8 @@ func leaseOf(values item) Lease {
 	if since := numberOf(values, "since"); since > 0 && stringOf(values, "owner") != "" {
 		lease.Since = time.Unix(since, 0)
 	}
-	for place := range 100 {
-		if write, ok := readWritten(stringOf(values, fmt.Sprintf("wrote%02d", place))); ok {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if write, is := readWritten(stringOf(values, name)); is && strings.HasPrefix(name, "wrote") {
 			lease.Writes = append(lease.Writes, write)
 		}
 	}

@@ -49,7 +49,7 @@ func (w Write) overlay(state ChangeState, version int64) (value string, made int
 }
 
 // Supersede takes out of the changes what they wrote to parameters that were deleted since, and reports whether there were some. The
-// lease forgets a deletion with the next write that takes its place.
+// lease has only the last write of a parameter, and dry runs and audits do not read it.
 func (c *Changes) Supersede(tree Tree, deleted []Written) (some bool) {
 	for i, change := range c.List {
 		c.List[i].Writes = slices.DeleteFunc(slices.Clone(change.Writes), func(w Write) bool {

@@ -85,6 +85,8 @@ func substitute(text []byte) []byte {
 			return []byte("5")
 		case string(name) == "${Functions}":
 			return []byte("{'validate': 'validate', 'report': 'report', 'step': 'step'}")
+		case string(name) == "${Parameters}":
+			return []byte("['karpenter_node_labels', 'paused']")
 		}
 		return []byte("sawhorse-") // of the others, any text does
 	})

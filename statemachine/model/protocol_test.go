@@ -51,7 +51,8 @@ func asBuilt() protocol {
 				"($full ? ', fullAt = if_not_exists(requested, :zero) + :one' : '') & " +
 				"$reduce($distinct($force), function($all, $word) { $all & ', force' & $replace($replace($word, '-', '_'), ':', '_') & " +
 				"'At = if_not_exists(requested, :zero) + :one' }, '') & " +
-				"', wrote' & ($wrote = '' ? '' : $substring($string($length($wrote)), -2)) & ' = :wrote, #ttl = :ttl' %}",
+				"', wrote' & ($wrote = '' ? '' : ($name := $substringAfter($wrote, ' params/'); $name in ${Parameters} ? '_' & $name : " +
+				"$substring($string($length($wrote)), -2))) & ' = :wrote, #ttl = :ttl' %}",
 			do: func(l *lease, c caller) bool {
 				l.requested++
 				if c.full {

@@ -117,8 +117,7 @@ func TestAChangeOfAnUnknownName(t *testing.T) {
 	}
 }
 
-// A parameter that a change has written a moment ago, and that is deleted, stays deleted, though the lease keeps only the last write of
-// each length.
+// A parameter that a change has written a moment ago, and that is deleted, stays deleted, though the lease has other writes later.
 func TestAParameterIsDeletedAfterAChange(t *testing.T) {
 	s := audited(t)
 	s.change(`{"set":{"karpenter_memory_limit_gb":"430"}}`)
