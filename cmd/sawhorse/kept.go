@@ -102,7 +102,7 @@ func (s *seen) explain(claim *nodeClaim) *nodeReason {
 		n.offer = offerOf(node)
 	}
 	why := s.disruption(claim, n)
-	s.pins(claim, node, n)
+	s.pins(claim, why, node, n)
 	s.budgets(claim, why, n)
 	s.said(claim, n)
 	n.Next = s.next(claim, why, n)
@@ -169,29 +169,41 @@ func (s *seen) disruption(claim *nodeClaim, n *nodeReason) (why string) {
 	return why
 }
 
-// movable returns the pods of a NodeClaim's node that would have to go elsewhere.
-func (s *seen) movable(claim *nodeClaim) (pods []*corev1.Pod) {
+// running returns the pods of a NodeClaim's node that have not ended.
+func (s *seen) running(claim *nodeClaim) (pods []*corev1.Pod) {
 	all := s.pods[claim.Status.NodeName]
 	for i := range all {
-		pod := &all[i]
-		stays := slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" || o.Kind == "Node" })
-		if !stays && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
-			pods = append(pods, pod)
+		if phase := all[i].Status.Phase; phase != corev1.PodSucceeded && phase != corev1.PodFailed {
+			pods = append(pods, &all[i])
 		}
 	}
 	return pods
 }
 
-// pins notes the annotations and PodDisruptionBudgets that keep the node, and a pinned image.
-func (s *seen) pins(claim *nodeClaim, node *corev1.Node, n *nodeReason) {
+// movable returns those that would have to go elsewhere.
+func (s *seen) movable(claim *nodeClaim) []*corev1.Pod {
+	return slices.DeleteFunc(s.running(claim), func(pod *corev1.Pod) bool {
+		return slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" || o.Kind == "Node" })
+	})
+}
+
+// pins notes the annotations and PodDisruptionBudgets that keep the node, and a pinned image. Pods keep no drifted node that they may hold
+// up for its terminationGracePeriod only (Karpenter's NewCandidate in pkg/controllers/disruption/types.go).
+func (s *seen) pins(claim *nodeClaim, why string, node *corev1.Node, n *nodeReason) {
 	keeps := func(format string, args ...any) { n.Keeps = append(n.Keeps, fmt.Sprintf(format, args...)) }
 	if node != nil && node.Annotations[doNotDisrupt] == "true" || claim.Annotations[doNotDisrupt] == "true" {
 		keeps("the node has the annotation %s", doNotDisrupt)
 	}
-	for _, pod := range s.movable(claim) {
+	pods, movable := s.running(claim), s.movable(claim)
+	if why == "Drifted" && claim.Spec.TerminationGracePeriod != "" {
+		pods, movable = nil, nil
+	}
+	for _, pod := range pods { // of a DaemonSet too
 		if pod.Annotations[doNotDisrupt] == "true" {
 			keeps("pod %s/%s has the annotation %s", pod.Namespace, pod.Name, doNotDisrupt)
 		}
+	}
+	for _, pod := range movable {
 		for i := range s.pdbs {
 			pdb := &s.pdbs[i]
 			selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)

@@ -112,6 +112,20 @@ func TestWhy(t *testing.T) {
 		"a pod not to be disrupted": {func(c *clusterOfOne) {
 			c.pod["metadata"].(fields)["annotations"] = fields{doNotDisrupt: "true"}
 		}, "kept      pod shop/shop-1 has the annotation karpenter.sh/do-not-disrupt\n"},
+		"a DaemonSet's pod not to be disrupted": {func(c *clusterOfOne) {
+			meta := c.pod["metadata"].(fields)
+			meta["annotations"], meta["ownerReferences"] = fields{doNotDisrupt: "true"}, []any{fields{"kind": "DaemonSet", "name": "shop"}}
+		}, "kept      pod shop/shop-1 has the annotation karpenter.sh/do-not-disrupt\n"},
+		"a pod that may hold up a drifted node for an hour only": {func(c *clusterOfOne) {
+			c.with(condition("Drifted", "True", ""))
+			c.spec(c.claim, "terminationGracePeriod", "1h")
+			c.pod["metadata"].(fields)["annotations"] = fields{doNotDisrupt: "true"}
+		}, "(Drifted)\nnext      Karpenter replaces it\n"},
+		"one that it keeps from being consolidated": {func(c *clusterOfOne) {
+			c.with(condition("Consolidatable", "True", ""))
+			c.spec(c.claim, "terminationGracePeriod", "1h")
+			c.pod["metadata"].(fields)["annotations"] = fields{doNotDisrupt: "true"}
+		}, "kept      pod shop/shop-1 has the annotation karpenter.sh/do-not-disrupt\n"},
 		"a node not to be disrupted": {func(c *clusterOfOne) {
 			c.node["metadata"].(fields)["annotations"] = fields{doNotDisrupt: "true"}
 		}, "kept      the node has the annotation karpenter.sh/do-not-disrupt\n"},
