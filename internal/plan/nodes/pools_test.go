@@ -174,6 +174,71 @@ func TestAdditionalPools(t *testing.T) {
 	})
 }
 
+// What a pool's own fields and parameters say of instance metadata, budgets, volumes and tags is what Karpenter gets, and is not
+// overruled by karpenter_defaults_config.
+func TestWhatPoolsSay(t *testing.T) {
+	objects := rendered(t, plan.Facts{}, map[string]string{
+		"build_node_enabled": "true", "karpenter_node_volume_iops": "5000", "karpenter_node_volume_throughput": "300",
+		"karpenter_node_disk":         "70",
+		"karpenter_build_imds_tokens": "required", "karpenter_build_imds_hop_limit": "3", "karpenter_build_disruption_budget_nodes": "4",
+		"tags": "team=web,stage=prod",
+		"karpenter_defaults_config": `{"nodePool":{"template":{"spec":{"taints":[{"key":"d","effect":"NoSchedule"}]}}},"ec2NodeClass":{
+			"tags":{"team":"none","cost":"7","stage":"none"},
+			"metadataOptions":{"httpTokens":"optional","httpPutResponseHopLimit":9,"httpProtocolIPv6":"enabled"},
+			"blockDeviceMappings":[{"deviceName":"/dev/xvda","ebs":{"volumeSize":"9Gi","volumeType":"gp3"}}]}}`,
+		"karpenter_build_config": `{"nodePool":{"template":{"spec":{"taints":[{"key":"x","effect":"NoSchedule"}]}}}}`,
+		"additional_karpenter_nodepools_config": `[{"name":"a","tags":"team=ml"},
+			{"name":"b","volume_iops":4000,"disk":30,"taints":"y:NoSchedule"},{"name":"c","volume_type":"gp2","dedicated":true}]`,
+	})
+	disk := func(size, kind string, more object) object {
+		made := object{"encrypted": true, "volumeSize": size, "volumeType": kind}
+		for key, value := range more {
+			made[key] = value
+		}
+		return made
+	}
+	taint := func(key, value string) object {
+		made := object{"key": key, "effect": "NoSchedule"}
+		if value != "" {
+			made["value"] = value
+		}
+		return made
+	}
+	build := object{"httpTokens": "required", "httpPutResponseHopLimit": float64(3), "httpProtocolIPv6": "enabled"}
+	own := object{"iops": float64(4000), "throughput": float64(300)}
+	const device, taints = " spec.blockDeviceMappings.0.ebs", " spec.template.spec.taints"
+	inherited := object{"iops": float64(5000), "throughput": float64(300)}
+	places(t, objects, map[string]any{
+		"EC2NodeClass/workload" + device:                              disk("70Gi", "gp3", inherited),
+		"EC2NodeClass/build" + device:                                 disk("70Gi", "gp3", inherited),
+		"EC2NodeClass/b" + device:                                     disk("30Gi", "gp3", own),
+		"EC2NodeClass/c" + device:                                     disk("70Gi", "gp2", nil),
+		"EC2NodeClass/build spec.metadataOptions":                     build,
+		"EC2NodeClass/a spec.metadataOptions.httpPutResponseHopLimit": float64(9),
+		"NodePool/build spec.disruption.budgets": []any{object{"nodes": "4", "reasons": []any{"Empty"}},
+			object{"nodes": "10%", "reasons": []any{"Drifted", "Underutilized"}}},
+		"EC2NodeClass/a spec.tags":   object{"Name": "demo/karpenter/a", "Rack": "demo", "team": "ml", "stage": "prod", "cost": "7"},
+		"EC2NodeClass/b spec.tags":   object{"Name": "demo/karpenter/b", "Rack": "demo", "team": "web", "stage": "prod", "cost": "7"},
+		"NodePool/build" + taints:    []any{taint("dedicated", "build"), taint("x", "")},
+		"NodePool/workload" + taints: []any{taint("d", "")},
+		"NodePool/b" + taints:        []any{taint("y", "")},
+		"NodePool/c" + taints:        []any{taint("dedicated-node", "c"), taint("d", "")},
+	})
+}
+
+// The devices of karpenter_defaults_config are those of the pools for which no parameter or field says what the volume is.
+func TestDevicesOfTheDefaults(t *testing.T) {
+	objects := rendered(t, plan.Facts{}, map[string]string{
+		"karpenter_defaults_config": `{"ec2NodeClass":{"blockDeviceMappings":[
+			{"deviceName":"/dev/xvda","ebs":{"volumeSize":"9Gi"}}]}}`,
+		"additional_karpenter_nodepools_config": `[{"name":"a","disk":30}]`,
+	})
+	places(t, objects, map[string]any{
+		"EC2NodeClass/workload spec.blockDeviceMappings.0.ebs.volumeSize": "9Gi",
+		"EC2NodeClass/a spec.blockDeviceMappings.0.ebs.volumeSize":        "30Gi",
+	})
+}
+
 // karpenter_config takes precedence over the other parameters, section by section.
 func TestOverride(t *testing.T) {
 	objects := rendered(t, plan.Facts{}, map[string]string{
