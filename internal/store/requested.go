@@ -88,7 +88,9 @@ const behind = 10 * time.Second
 // ReadChange returns the versions of the parameter change that have not been read yet, in their order, and whether there is such a
 // parameter. more means that others may be missing between these and the present one, because the history is behind. Numbers alone do
 // not tell that nothing was skipped: a parameter that was deleted begins at 1 again.
-func (c *Changes) ReadChange(ctx context.Context, reader ChangeReader, name string, now time.Time) (versions []Version, exists, more bool, err error) {
+func (c *Changes) ReadChange(ctx context.Context, reader ChangeReader, name string, now time.Time) (
+	versions []Version, exists, more bool, err error,
+) {
 	present, err := ReadVersion(ctx, reader, name)
 	if err != nil || present == nil {
 		return nil, false, false, err

@@ -68,8 +68,8 @@ func TestTheLastNodeIsInterrupted(t *testing.T) {
 			t.Errorf("tick %d: %v, want %d", i, answer.Interrupted, want)
 		}
 		if i == 0 {
-			s.Create(object{"apiVersion": "v1", "kind": "Event", "metadata": object{"name": "1", "namespace": "default"}, "reason": "SpotInterrupted",
-				"message": "it was triggered", "lastTimestamp": slot.Add(time.Minute).Format(time.RFC3339),
+			s.Create(object{"apiVersion": "v1", "kind": "Event", "metadata": object{"name": "1", "namespace": "default"},
+				"reason": "SpotInterrupted", "message": "it was triggered", "lastTimestamp": slot.Add(time.Minute).Format(time.RFC3339),
 				"involvedObject": object{"kind": "NodeClaim", "name": "a"}, "source": object{"component": "karpenter"}})
 			s.Remove(last)
 		}
