@@ -218,7 +218,7 @@ func (c *Changes) GiveUp(i int, now time.Time, problems ...params.Problem) {
 func (c *Changes) End(i int, now time.Time, problems ...params.Problem) {
 	if c.List[i].State == ChangeAccepted {
 		c.report(c.List[i], ChangeWritten, nil)
-	} else if len(problems) > 0 && c.Last.Version == c.List[i].Version {
+	} else if len(problems) > 0 && c.Last.Version == c.List[i].Version && c.Last.Modified.Equal(c.List[i].Modified) {
 		c.Last.Problems = slices.Concat(c.Last.Problems, problems)
 	}
 	c.List[i].enter(ChangeEnded, now)

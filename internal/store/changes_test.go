@@ -225,6 +225,20 @@ func TestWhatAWriteLaysOverItsParameter(t *testing.T) {
 	}
 }
 
+// Two changes may have written a parameter that a replica does not have yet.
+func TestAReplicaFromBeforeTwoChanges(t *testing.T) {
+	c := taken(at("", 0), `{"set":{"a":"first"}}`, `{"set":{"a":"second"}}`)
+	for i := range c.List {
+		c.List[i].Writes[0].Done, c.List[i].Writes[0].Version = true, int64(i+1)
+	}
+	if c.Supersede(at("", 0), nil) {
+		t.Errorf("superseded: %+v", c.List)
+	}
+	if got := c.Overlay(at("", 0), 2, nil, later); got.Values["a"] != "second" || got.Versions["a"] != 2 {
+		t.Errorf("%v %v", got.Values, got.Versions)
+	}
+}
+
 // A call may be stopped between a write and its record.
 func TestAWriteThatWasNotRecorded(t *testing.T) {
 	for _, c := range []struct {

@@ -23,9 +23,10 @@ func (c Changes) Overlay(tree Tree, n int, deleted []Written, now time.Time) Tre
 			continue
 		}
 		for _, w := range change.Writes {
-			value, version, is := w.overlay(change.State, overlaid.Versions[w.Name])
+			had := overlaid.Versions[w.Name]
+			value, version, is := w.overlay(change.State, had)
 			switch {
-			case is && !w.deletedBy(deleted) && !(w.Done && w.superseded(tree)):
+			case is && !w.deletedBy(deleted) && !(w.Done && w.superseded(had, tree.Modified)):
 				overlaid.Values[w.Name], overlaid.Versions[w.Name] = value, version
 			case change.State == ChangeAccepted && overlaid.Versions[w.Name] == 0 && w.Value == params.Unset:
 				overlaid.Values[w.Name] = w.Value // so that a name that is unknown is reported
@@ -51,9 +52,17 @@ func (w Write) overlay(state ChangeState, version int64) (value string, made int
 // Supersede takes out of the changes what they wrote to parameters that were deleted since, and reports whether there were some. The
 // lease has only the last write of a parameter, and dry runs and audits do not read it.
 func (c *Changes) Supersede(tree Tree, deleted []Written) (some bool) {
+	versions := maps.Clone(tree.Versions)
+	if versions == nil {
+		versions = map[string]int64{}
+	}
 	for i, change := range c.List {
 		c.List[i].Writes = slices.DeleteFunc(slices.Clone(change.Writes), func(w Write) bool {
-			return w.Done && (w.deletedBy(deleted) || w.superseded(tree))
+			if w.Done && (w.deletedBy(deleted) || w.superseded(versions[w.Name], tree.Modified)) {
+				return true
+			}
+			versions[w.Name] = max(versions[w.Name], w.Version)
+			return false
 		})
 		some = some || len(c.List[i].Writes) < len(change.Writes)
 	}
@@ -61,10 +70,9 @@ func (c *Changes) Supersede(tree Tree, deleted []Written) (some bool) {
 }
 
 // superseded reports whether what was read shows that a parameter was deleted since a write was made, or made again: versions begin at 1
-// then. Of one that was there before the write, no replica says that it is not.
-func (w Write) superseded(tree Tree) bool {
-	version := tree.Versions[w.Name]
-	return w.Base > 0 && version == 0 || version < w.Version && tree.Modified[w.Name].After(w.At)
+// then. Of one that was there before the write, no replica says that it is not. version is what was read, with the changes before.
+func (w Write) superseded(version int64, modified map[string]time.Time) bool {
+	return w.Base > 0 && version == 0 || version < w.Version && modified[w.Name].After(w.At)
 }
 
 // deletedBy reports whether one of the deletions is of the write's parameter, and not older than the write.
