@@ -72,6 +72,24 @@ func Changes(s *Script) {
 		s.became(w, "Written")
 	})
 
+	s.Chapter("What a change has written is deleted, two names of one length at once", func() {
+		const disruption = "kubectl get nodepool workload -o jsonpath='{.spec.disruption}'"
+		two := map[string]string{"karpenter_consolidate_after": "45s", "karpenter_disruption_window": "MON-FRI 22:00-04:00"}
+		before := s.Output(disruption)
+		s.Reconciled(s.Change(two))
+		s.Equal("the NodePool has it", s.Output(disruption) != before, true)
+		names := ""
+		for name := range two {
+			s.wrote(Write{Rack: "demo", Parameter: name, At: time.Now()})
+			names += " " + parameter("demo", name)
+		}
+		s.Type("aws ssm delete-parameters --names" + names)
+		s.Reconciled()
+		s.Check("the NodePool's disruption", disruption, before)
+		auditInOrder(s, "What a change has written still counts where Parameter Store is behind, for three minutes.")
+		s.Check("the NodePool's disruption", disruption, before)
+	})
+
 	s.Chapter("A change whose event is lost", func() {
 		s.sandbox(http.MethodPost, "change-events?order=drop&count=1", nil, nil)
 		s.Put(change, encoded(object{"set": limitsOf("342", "672")}))
