@@ -123,7 +123,7 @@ func (w *watcher) write(ctx context.Context, done *carried, how application, obj
 	case how.dryRun || len(p.Differs) == 0:
 		return nil
 	}
-	p.expect = w.expected(ctx, p)
+	p.expect = w.expected(p)
 	if err := w.confirm(how.yes); err != nil {
 		return err
 	}
@@ -136,6 +136,12 @@ func (w *watcher) write(ctx context.Context, done *carried, how application, obj
 	before, err := w.readStatus(ctx)
 	if err != nil {
 		return looking(err)
+	}
+	switch names, err := w.meanwhile(ctx, p); {
+	case err != nil:
+		return looking(err)
+	case len(names) > 0:
+		return refused("somebody else has written " + strings.Join(names, ", ") + " meanwhile; nothing was written; run it again")
 	}
 	version, err := w.put(ctx, p.change(how.note))
 	if err != nil {

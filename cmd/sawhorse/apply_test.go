@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,75 @@ func TestDiffOfAPoolWithoutNodesInTheStatus(t *testing.T) {
 	const want = "pool workload is changed: Karpenter replaces its nodes ("
 	if _, text := s.proposes("karpenter_node_labels=", false); !strings.Contains(text, want) {
 		t.Errorf("it says\n%s", text)
+	}
+}
+
+// What is wrong already refuses nothing that is right: a brake can be written whatever is wrong elsewhere.
+func TestDiffOfARackThatIsWrongElsewhere(t *testing.T) {
+	t.Parallel()
+	for text, accepted := range map[string]bool{
+		"paused=true": true, "karpenter_freeze=true": true, "karpenter_cpu_limit=many": false, "karpenter_node_expiry=31d": false,
+		"karpenter_node_expiry=unset": true,
+	} {
+		s := turnedOn(t)
+		s.cloud.SSM.Values[folder+"karpenter_node_expiry"], s.cloud.SSM.Values[folder+"karpenter_node"] = "30d", "x"
+		p, printed := s.proposes(text, false)
+		if p.Accepted != accepted || !strings.Contains(printed, "problem  karpenter_node: ") {
+			t.Errorf("%s: accepted %v\n%s", text, p.Accepted, printed)
+		}
+	}
+}
+
+// JSON with a flaw differs from JSON without, also where a lenient reader finds the same in both, and is judged as it is written.
+func TestDiffOfFlawedJSON(t *testing.T) {
+	t.Parallel()
+	const good, name = `{"nodePool":{"weight":10}}`, "karpenter_config"
+	for _, flawed := range []string{good + "}", good + "]", `{"nodePool":{},"nodePool":{"weight":10}}`} {
+		s := turnedOn(t)
+		if p, text := s.proposes(name+"="+flawed, false); p.Accepted || len(p.Differs) != 1 {
+			t.Errorf("%s\n%s", flawed, text)
+		}
+		s.cloud.SSM.Values[folder+name] = flawed
+		if p, text := s.proposes(name+"="+good, false); !p.Accepted || len(p.Differs) != 1 {
+			t.Errorf("%s in place of %s\n%s", good, flawed, text)
+		}
+	}
+}
+
+// The effect on nodes is that against what is in force, which is not what is written while the rack is paused, and which has Karpenter
+// turned on where nothing says so any more.
+func TestDiffAgainstWhatIsInForce(t *testing.T) {
+	t.Parallel()
+	for text, c := range map[string]struct{ set, want string }{
+		"paused=unset":            {"karpenter_node_labels=x=y", "pool workload is changed: Karpenter replaces its 12 nodes (NodePoolDrifted)"},
+		"karpenter_enabled=false": {"karpenter_enabled=unset", "pool workload is removed: Karpenter drains and ends its 12 nodes"},
+	} {
+		s := turnedOn(t)
+		s.keeps(store.Summary{Karpenter: "1.10.0"}, nil)
+		name, value, _ := strings.Cut(c.set, "=")
+		s.cloud.SSM.Values[folder+name], s.cloud.SSM.Values[folder+"paused"] = value, "true"
+		if _, printed := s.proposes(text, false); !strings.Contains(printed, c.want) {
+			t.Errorf("%s lacks %q:\n%s", text, c.want, printed)
+		}
+	}
+}
+
+// What somebody writes between the table and the answer to its question is not overwritten.
+func TestApplyAfterAWriteInBetween(t *testing.T) {
+	t.Parallel()
+	for what, between := range map[string]func(*stage){
+		"written": func(s *stage) { s.cloud.SSM.Write(folder+"karpenter_cpu_limit", "500") },
+		"made":    func(s *stage) { s.cloud.SSM.Write(folder+"paused", "true") },
+		"deleted": func(s *stage) { delete(s.cloud.SSM.Values, folder+"node_type") },
+	} {
+		s := turnedOn(t)
+		p, _ := s.proposes("karpenter_cpu_limit=200", false)
+		between(s)
+		err := s.watcher().write(t.Context(), &carried{proposal: p}, application{yes: true}, nil, io.Discard)
+		change := s.cloud.SSM.Values["/sawhorse/racks/prod/change"]
+		if exitCode(err) != 1 || !strings.Contains(err.Error(), "somebody else has written ") || change != "" {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 
@@ -184,6 +254,7 @@ func TestApplyThatWritesNothing(t *testing.T) {
 		"no terminal":     {"karpenter_cpu_limit=200", application{}, 2, "add --yes"},
 		"unreadable":      {"karpenter_cpu_limit", application{yes: true}, 2, "it has no names"},
 		"too long":        {long, application{yes: true}, 1, "Parameter Store takes 8192"},
+		"no settings":     {"# none", application{yes: true, prune: true}, 2, "--prune would unset all of the rack"},
 	} {
 		s := turnedOn(t)
 		change, err := s.applied(c.text, c.how)

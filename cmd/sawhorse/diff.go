@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -113,9 +114,11 @@ type proposal struct {
 	Pools []plan.Effect `json:"pools"`
 	// Kept has sentences about parameters that stay as they are although the file, or the snapshot, has them otherwise.
 	Kept []string `json:"kept,omitempty"`
-	// tree and status are what the rack had when the proposal was made.
-	tree   store.Tree
-	status *store.Status
+	// tree is what the rack had when the proposal was made, and last its last snapshot, or nil if that is not known.
+	tree store.Tree
+	last *store.Snapshot
+	// problems are those that the rack has without the proposal.
+	problems []params.Problem
 	// expect is the snapshot whose values that were, or 0 if that is not known.
 	expect int64
 }
@@ -146,6 +149,10 @@ func (w *watcher) propose(ctx context.Context, file string, prune bool) (proposa
 		return p, looking(err)
 	}
 	if prune {
+		if len(wanted) == 0 {
+			return p, unusable{fmt.Errorf("%s has no settings, and --prune would unset all of the rack; allowed is a file with one setting at least",
+				called(file))}
+		}
 		p.prune(tree.Values, wanted)
 	}
 	return p, looking(w.compare(ctx, &p, tree, wanted, func(value string) string { return value }))
@@ -170,29 +177,70 @@ func (w *watcher) compare(ctx context.Context, p *proposal, tree store.Tree, wan
 		then[name] = inline(next)
 		p.Differs = append(p.Differs, difference{name, is, next})
 	}
-	judged, _ := input{Rack: w.rack, Params: then, Previous: now}.outlook()
-	p.answer, p.Pools = judged.answer, judged.Pools
+	p.tree, p.last = tree, w.last(ctx, status)
+	previous := now
+	if p.last != nil {
+		previous = map[string]string{}
+		for name, value := range p.last.Params {
+			previous[name] = cmp.Or(p.last.Objects[strings.TrimSpace(value)], inline(value))
+		}
+	}
+	before, _ := input{Rack: w.rack, Params: now, Previous: previous}.outlook()
+	after, _ := input{Rack: w.rack, Params: then, Previous: previous}.outlook()
+	p.problems = before.Problems
+	p.judge(after.answer)
+	p.Pools = after.Pools
 	p.count(status)
-	p.tree, p.status = tree, status
 	return nil
+}
+
+// judge takes the answer about the rack as it would be. As in a pass, what is wrong already refuses nothing, unless it is of what is set:
+// so the brakes can be written to a rack that is wrong elsewhere.
+func (p *proposal) judge(of answer) {
+	p.answer = of
+	p.Accepted = !slices.ContainsFunc(of.Problems, func(problem params.Problem) bool {
+		sets := slices.ContainsFunc(p.Differs, func(d difference) bool { return d.Parameter == problem.Parameter && d.Then != params.Unset })
+		return sets || !slices.Contains(p.problems, problem)
+	})
+}
+
+// last returns the last snapshot of a rack with a status, or nil if there is none, or none that can be read.
+func (w *watcher) last(ctx context.Context, status *store.Status) *store.Snapshot {
+	if status == nil || status.Snapshot == nil {
+		return nil
+	}
+	records := &store.Store{DB: w.table, Name: status.Snapshot.Table}
+	last, err := records.Snapshot(ctx, w.rack, status.Snapshot.Number)
+	if err != nil {
+		warn("%v", unread(fmt.Errorf("what is written counts as in force, and a write in between may not be noticed: %w", err)))
+	}
+	return last
 }
 
 // expected returns the number of the rack's last snapshot if that has the values that the proposal was made from, or 0: then others have
 // been written since, and no pass has put them into force yet.
-func (w *watcher) expected(ctx context.Context, p proposal) int64 {
-	if p.status == nil || p.status.Snapshot == nil {
+func (w *watcher) expected(p proposal) int64 {
+	if p.last == nil || !maps.Equal(effective(w.rack, p.tree.Values, *p.last), p.last.Params) {
 		return 0
 	}
-	records := &store.Store{DB: w.table, Name: p.status.Snapshot.Table}
-	last, err := records.Snapshot(ctx, w.rack, p.status.Snapshot.Number)
-	if err != nil {
-		warn("%v", unread(fmt.Errorf("a write in between will not be noticed: %w", err)))
-		return 0
+	return p.last.Number
+}
+
+// meanwhile returns the names of the parameters that were written since a proposal was made.
+func (w *watcher) meanwhile(ctx context.Context, p proposal) (names []string, err error) {
+	now, err := store.ReadTree(ctx, w.ssm, paths().Params(w.rack))
+	for name, version := range now.Versions {
+		if version > p.tree.Versions[name] {
+			names = append(names, name)
+		}
 	}
-	if last == nil || !maps.Equal(effective(w.rack, p.tree.Values, *last), last.Params) {
-		return 0
+	for name := range p.tree.Versions {
+		if _, is := now.Versions[name]; !is {
+			names = append(names, name)
+		}
 	}
-	return last.Number
+	slices.Sort(names)
+	return names, err
 }
 
 // effective returns the values of parameters that a snapshot would have, if the rack's last one is this.

@@ -46,7 +46,7 @@ func (w *watcher) rehearse(ctx context.Context, p *proposal) *events.Pass {
 		warn("judged without the cluster, because there is no dry pass: %v", err)
 		return nil
 	}
-	p.answer = answerOfPass(*answer)
+	p.judge(answerOfPass(*answer))
 	if p.Pools = answer.Pools; p.Pools == nil {
 		p.Pools = []events.PoolEffect{}
 	}

@@ -48,9 +48,10 @@ type nodeReason struct {
 	Keeps []string `json:"keeps"`
 	Next  string   `json:"next"`
 
-	age   time.Duration
-	offer offer
-	goes  bool // it should go: it is ending, outdated, or of a retiring pool
+	age    time.Duration
+	offer  offer
+	region string
+	goes   bool // it should go: it is ending, outdated, or of a retiring pool
 }
 
 // pool returns the answer for a pool. Its nodes that should go come first, then the oldest.
@@ -99,7 +100,7 @@ func (s *seen) explain(claim *nodeClaim) *nodeReason {
 	}
 	node := s.nodes[claim.Status.NodeName]
 	if node != nil {
-		n.offer = offerOf(node)
+		n.offer, n.region = offerOf(node), node.Labels[corev1.LabelTopologyRegion]
 	}
 	why := s.disruption(claim, n)
 	s.pins(claim, why, node, n)

@@ -147,16 +147,17 @@ func undated(node *yaml.Node) {
 	}
 }
 
-// normal returns a value as it is compared: the empty text is unset, and JSON has no white space and sorted keys.
+// normal returns a value as it is compared: the empty text is unset, and JSON has no white space and sorted keys. JSON with a flaw stays as
+// it is, so that it is judged as it is written.
 func normal(text string) string {
 	if text == "" {
 		return params.Unset
 	}
-	if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[") {
+	if trimmed := strings.TrimSpace(text); (strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[")) && params.IsJSON(text) {
 		var value any
 		decoder := json.NewDecoder(strings.NewReader(text))
 		decoder.UseNumber()
-		if decoder.Decode(&value) == nil && !decoder.More() {
+		if decoder.Decode(&value) == nil {
 			return string(canonical.JSON(value))
 		}
 	}

@@ -117,7 +117,7 @@ func TestRollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []difference{{"karpenter_node_disk", "50", "unset"}, {"karpenter_node_labels", "a=c", "a=b"}, {"node_type", "unset", "m5.large"}}
-	if !slices.Equal(p.Differs, want) || len(objects) > 0 || s.watcher().expected(t.Context(), p) != 2 || !p.Accepted {
+	if !slices.Equal(p.Differs, want) || len(objects) > 0 || s.watcher().expected(p) != 2 || !p.Accepted {
 		t.Errorf("%+v, %v", p, objects)
 	}
 	var out bytes.Buffer
@@ -141,7 +141,7 @@ func TestRollback(t *testing.T) {
 	}
 	t.Log("what was written since the last snapshot cannot be expected")
 	s.cloud.SSM.Values[folder+"karpenter_cpu_limit"] = "300"
-	if p, _, err := s.watcher().back(t.Context(), 1, nil); err != nil || s.watcher().expected(t.Context(), p) != 0 {
+	if p, _, err := s.watcher().back(t.Context(), 1, nil); err != nil || s.watcher().expected(p) != 0 {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -74,6 +75,7 @@ func (n *nodeReason) price(ctx context.Context) {
 	if err != nil {
 		return
 	}
+	config.Region = cmp.Or(n.region, config.Region) // the cluster is that of the kubeconfig, wherever it is
 	list := market{region: config.Region, ec2: ec2.NewFromConfig(config), now: time.Now,
 		prices: pricing.NewFromConfig(config, func(o *pricing.Options) { o.Region = pricingRegion(config.Region) })}
 	if price, err := list.price(ctx, n.offer); err == nil && price > 0 {

@@ -246,3 +246,14 @@ func printed(t *testing.T, s *seen, name string) string {
 	}
 	return out.String()
 }
+
+// The price is that of the node's region: a kubeconfig may lead to a cluster of another one than the environment names.
+func TestWhyKnowsTheRegionOfANode(t *testing.T) {
+	t.Parallel()
+	c := one()
+	c.node["metadata"].(fields)["labels"] = fields{"topology.kubernetes.io/region": "sa-east-1"}
+	s := c.read(t)
+	if n := s.explain(&s.claims[0]); n.region != "sa-east-1" {
+		t.Errorf("region %q", n.region)
+	}
+}

@@ -129,6 +129,12 @@ func JSONObject(written string) (object map[string]any, flaw string) {
 	return object, ""
 }
 
+// IsJSON reports whether a text is JSON as a parameter may have it: no key is there twice, and nothing is behind its end.
+func IsJSON(text string) bool {
+	_, flaws, err := decode(text)
+	return err == nil && len(flaws) == 0
+}
+
 // flaw is an error at one path of otherwise readable JSON.
 type flaw struct{ path, what string }
 
