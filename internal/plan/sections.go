@@ -40,12 +40,13 @@ func freezeSection(p *Plan) any {
 	}{p.NodePools.Frozen}
 }
 
-// migrationSection includes the freeze, which stops the migration.
+// migrationSection includes the freeze, which stops the migration, and whether the groups get their sizes back.
 func migrationSection(p *Plan) any {
 	return struct {
 		Migration
 		Frozen bool `json:"frozen,omitempty"`
-	}{p.Nodegroups.Migration, p.NodePools.Frozen}
+		Back   bool `json:"back,omitempty"`
+	}{p.Nodegroups.Migration, p.NodePools.Frozen, p.Goal != GoalKarpenter}
 }
 
 // buildSection includes the size that build groups return to only if they return. It has no effect while they stay
