@@ -3,10 +3,12 @@
 package drain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -101,8 +103,9 @@ func stays(pod *unstructured.Unstructured) bool {
 	return mirror || slices.ContainsFunc(pod.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.Kind == "DaemonSet" })
 }
 
-// Evict evicts some of the pods, and returns how many. PodDisruptionBudgets may refuse the others.
-func Evict(ctx context.Context, client *k8s.Client, pods []unstructured.Unstructured) (evicted int, err error) {
+// Evict evicts some of the pods, and returns how many. PodDisruptionBudgets may refuse the others. If the API server, or a webhook, does
+// not take the eviction of a pod at all, it goes on with the others, and returns the first of these errors.
+func Evict(ctx context.Context, client *k8s.Client, pods []unstructured.Unstructured) (evicted int, refused error) {
 	tried := 0
 	for i := range pods {
 		if pods[i].GetDeletionTimestamp() != nil || evicted == evictions || tried == attempts {
@@ -110,12 +113,14 @@ func Evict(ctx context.Context, client *k8s.Client, pods []unstructured.Unstruct
 		}
 		tried++
 		gone, err := client.Evict(ctx, &pods[i])
-		if err != nil {
+		switch {
+		case err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown: // no answer
 			return evicted, err
-		}
-		if gone {
+		case err != nil:
+			refused = cmp.Or(refused, err)
+		case gone:
 			evicted++
 		}
 	}
-	return evicted, nil
+	return evicted, refused
 }

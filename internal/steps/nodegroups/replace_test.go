@@ -273,6 +273,25 @@ func TestABudgetHoldsUpTheDrainForATime(t *testing.T) {
 	}
 }
 
+// A pod whose eviction the API server does not take at all holds up neither the others nor the end of the drain.
+func TestAPodThatCannotBeEvictedAtAll(t *testing.T) {
+	s := beginSPOT(t)
+	s.done("copy")
+	s.pod("a", "system-1", "Running", "StatefulSet")
+	s.pod("b", "system-1", "Running", "StatefulSet")
+	s.api.Unevictable = map[string]bool{"/api/v1/namespaces/default/pods/a": true}
+	_, err := s.step.Run(t.Context(), s.plan, "retire")
+	if err == nil || !strings.Contains(err.Error(), "Pod/default/a: evict: ") || s.api.Objects["/api/v1/namespaces/default/pods/b"] != nil {
+		t.Errorf("%v, pods %v", err, s.api.Objects)
+	}
+	s.cloud.Pass(6 * time.Minute)
+	progress, changes := s.run("retire")
+	if !strings.HasPrefix(changes, "deleted") || len(progress.Incidents) != 1 ||
+		!strings.Contains(progress.Incidents[0].Message, "1 pods did not leave the nodes of node group system within 5m0s: Pod/default/a") {
+		t.Errorf("%s, %v", changes, progress.Incidents)
+	}
+}
+
 // The recorded drain of an earlier group of the same name does not count: the new group's pods have all of their time.
 func TestANewGroupOfTheNameHasItsOwnTime(t *testing.T) {
 	s := beginSPOT(t)

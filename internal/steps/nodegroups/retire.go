@@ -93,13 +93,13 @@ func (n *run) drain(ctx context.Context, r plan.Replacement, old *types.Nodegrou
 		remaining = append(remaining, k8s.Subject(&pods[i]))
 	}
 	evicted, err := drain.Evict(ctx, n.client, pods)
-	if err != nil {
-		return nil, false, err
-	}
 	if evicted > 0 {
 		n.progress.Changed(fmt.Sprintf("evicted %d pods", evicted), "node group %s", r.Group)
 	}
-	return remaining, n.Now().Sub(since) >= n.Drain, nil
+	if over = n.Now().Sub(since) >= n.Drain; over {
+		err = nil // what could not be evicted by then is named
+	}
+	return remaining, over, err
 }
 
 // since returns when the drain of a group began. The first call records it, so that the drain's time is counted across

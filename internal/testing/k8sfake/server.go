@@ -27,6 +27,8 @@ type Server struct {
 	Objects map[string]*unstructured.Unstructured
 	// Protected has the paths of pods that a PodDisruptionBudget protects from eviction.
 	Protected map[string]bool
+	// Unevictable has the paths of pods whose eviction is answered with 500, as that of a pod with two PodDisruptionBudgets.
+	Unevictable map[string]bool
 	// Denied answers every request with 401, like EKS before an access entry works. Forbidden answers with 403, like
 	// EKS before the entry's policy works.
 	Denied, Forbidden bool
@@ -182,6 +184,8 @@ func (s *Server) evict(w http.ResponseWriter, path string) {
 	switch {
 	case s.Objects[pod] == nil:
 		refuse(w, http.StatusNotFound, "NotFound")
+	case s.Unevictable[pod]:
+		refuse(w, http.StatusInternalServerError, "InternalError")
 	case s.Protected[pod]:
 		refuse(w, http.StatusTooManyRequests, "TooManyRequests")
 	default:
