@@ -45,10 +45,8 @@ func (r *run) freeze(ctx context.Context) error {
 // budgets returns the budgets that a live NodePool gets. One that the plan does not have any more, and that is not removed
 // yet, has nodes that a freeze must keep too.
 func (r *run) budgets(live *unstructured.Unstructured) []any {
-	for _, object := range r.plan.NodePools.Manifests() {
-		if metadata, _ := object["metadata"].(map[string]any); object["kind"] == k8s.NodePool.Name && metadata["name"] == live.GetName() {
-			return budgets(object)
-		}
+	if wanted := r.nodePool(live.GetName()); wanted != nil {
+		return budgets(wanted)
 	}
 	own := budgets(live.Object)
 	last := len(own) - 1
@@ -60,6 +58,16 @@ func (r *run) budgets(live *unstructured.Unstructured) []any {
 		return own[:last]
 	}
 	return own
+}
+
+// nodePool returns the plan's manifest of a NodePool, or nil if it has none.
+func (r *run) nodePool(name string) plan.Object {
+	for _, object := range r.plan.NodePools.Manifests() {
+		if metadata, _ := object["metadata"].(map[string]any); object["kind"] == k8s.NodePool.Name && metadata["name"] == name {
+			return object
+		}
+	}
+	return nil
 }
 
 // rebudget writes a live NodePool with other budgets. It returns what to wait for if the pool was Ready and is not any more.

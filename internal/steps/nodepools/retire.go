@@ -9,6 +9,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -130,9 +131,17 @@ func (r *run) takeBack(ctx context.Context) error {
 	}
 	var back []string
 	for i := range pools {
-		if name := pools[i].GetName(); slices.Contains(r.plan.NodePools.Names(), name) {
-			back = append(back, name)
+		name := pools[i].GetName()
+		wanted := r.nodePool(name)
+		if wanted == nil {
+			continue
 		}
+		if static(&unstructured.Unstructured{Object: wanted}) && !static(&pools[i]) { // static ones do not retire
+			return outcome.Reject(params.ParamAdditional, "pool %s has replicas, and the pool of that name that is being removed has not: "+
+				"Kubernetes refuses to change a pool from one kind to the other. Leave replicas out, write another name, or wait until the "+
+				"nodes of the one that is being removed have gone.", name)
+		}
+		back = append(back, name)
 	}
 	if len(back) == 0 {
 		return nil

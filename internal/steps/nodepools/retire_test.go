@@ -10,7 +10,9 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/readonly"
 )
 
@@ -113,6 +115,18 @@ func TestRetire(t *testing.T) {
 	s.plan.NodePools.Frozen = false
 	s.freeze()
 	s.ready(without...)
+
+	t.Log("Kubernetes does not take it back as a static one: its nodes keep the taint")
+	fixed := budgeted("gpu", "8", "10%")
+	fixed["spec"].(object)["replicas"] = int64(2)
+	s.plan.NodePools.Objects = []object{with[0], with[1], fixed, with[3]}
+	var rejected *outcome.Rejected
+	if _, err := s.step.Run(t.Context(), s.plan, ""); !errors.As(err, &rejected) || rejected.Problems[0].Parameter != params.ParamAdditional {
+		t.Errorf("a static pool in its place: %v", err)
+	}
+	if got := s.taints("gpu-1"); got != "[nvidia.com/gpu sawhorse.dev/retiring]" {
+		t.Errorf("the node has the taints %s", got)
+	}
 
 	t.Log("put back, it is as it was, and so are its nodes")
 	s.plan.NodePools.Objects = with
