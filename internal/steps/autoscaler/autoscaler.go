@@ -170,7 +170,11 @@ func (r *run) change(ctx context.Context, live deployment, edit func(deployment)
 		return nil
 	}
 	if !live.marked(r.plan.Rack) {
-		if err := r.record(ctx, live); err != nil {
+		made, err := r.made(ctx, live)
+		if err == nil && !made {
+			err = r.record(ctx, live)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -181,8 +185,14 @@ func (r *run) change(ctx context.Context, live deployment, edit func(deployment)
 	return cmp.Or(r.arbiter().Made(ctx, r.plan.Rack, contest(live), wanted.setting(), ruling), waiting)
 }
 
+// made reports whether a Deployment without our annotation has what Sawhorse has set: then only the annotation was taken off it.
+func (r *run) made(ctx context.Context, live deployment) (bool, error) {
+	contest, err := r.Contests.Contest(ctx, r.plan.Rack, contest(live))
+	return contest.Wanted == live.setting(), err
+}
+
 // record records the baseline, and replaces an existing one. That one belongs to a Deployment that was restored, or to an
-// attempt that stopped before its first change: a Deployment without our annotation is as its owner wants it.
+// attempt that stopped before its first change: a Deployment without our annotation and settings is as its owner wants it.
 func (r *run) record(ctx context.Context, live deployment) error {
 	before := baseline{live.key(), live.replicas(), live.line(), live.pin()}
 	return outcome.Record(ctx, r.Baselines.Replace, r.plan.Rack, outcome.BaselineAutoscaler, before)

@@ -166,6 +166,39 @@ func TestHandsOverAndBack(t *testing.T) {
 	}
 }
 
+// Somebody takes our annotation off, and nothing else: the Deployment still comes back as it was found, also if it is turned off before
+// an audit has set the annotation again.
+func TestOnlyTheAnnotationIsTakenOff(t *testing.T) {
+	for _, state := range []plan.AutoscalerState{plan.AutoscalerOff, plan.AutoscalerGroups} {
+		for _, audited := range []bool{true, false} {
+			t.Run(fmt.Sprint(state, audited), func(t *testing.T) {
+				s, ca := begin(t), autoscaler("east-ca", image)
+				s.Create(node("True"))
+				s.Create(ca)
+				s.RolledOut(ca)
+				found := s.shape(ca)
+				s.run(state, true)
+				s.settled(ca, state)
+				s.Change(ca, func(live *unstructured.Unstructured) { live.SetAnnotations(nil) })
+				if audited {
+					s.run(state, true)
+					s.settled(ca, state)
+				}
+				s.plan.Autoscaler.State = plan.AutoscalerBaseline
+				for range 4 {
+					if _, err := s.step.Run(t.Context(), s.plan, ""); err != nil {
+						t.Fatal(err)
+					}
+					s.RolledOut(ca)
+				}
+				if got := s.shape(ca); got != found || len(s.baselines.Kept) > 0 {
+					t.Errorf("%s, found %s; baselines %v", got, found, s.baselines.Kept)
+				}
+			})
+		}
+	}
+}
+
 func TestWithoutABaselineFallsBackOnce(t *testing.T) {
 	s, o := begin(t), autoscaler("ca", image)
 	s.Create(o)

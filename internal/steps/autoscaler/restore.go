@@ -20,8 +20,18 @@ func (r *run) back(ctx context.Context, all []unstructured.Unstructured, marked 
 	if err != nil || before == nil {
 		return err
 	}
-	if live := k8s.Find(all, before.Deployment); live != nil {
-		return r.finish(ctx, deployment{live})
+	if found := k8s.Find(all, before.Deployment); found != nil {
+		live := deployment{found}
+		made, err := r.made(ctx, live)
+		switch {
+		case err != nil:
+			return err
+		case !made:
+			return r.finish(ctx, live)
+		}
+		marked := live.copy() // again, so that restoring it may be interrupted
+		k8s.SetAnnotation(marked.Unstructured, ownership.AnnotationAutoscaler, r.plan.Rack)
+		return r.write(ctx, live, marked)
 	}
 	return r.Baselines.Forget(ctx, r.plan.Rack, outcome.BaselineAutoscaler)
 }
