@@ -34,6 +34,8 @@ type Rollout struct {
 	// Pools is what was found when they last had something new to tell, and Looked the time of that.
 	Pools  Pools     `json:"pools,omitempty"`
 	Looked time.Time `json:"looked,omitzero"`
+	// Emptied are the retiring pools without nodes, for whose removal a pass was requested.
+	Emptied []string `json:"emptied,omitempty"`
 	// Waiting is what pods wait for, as it was found then.
 	Waiting Waiting `json:"waiting,omitempty"`
 	// Latest says which images the aliases @latest are, as it was found then.

@@ -9,8 +9,9 @@ import (
 func BlueGreen(s *Script) {
 	const (
 		pools = "additional_karpenter_nodepools_config"
-		// Karpenter counts each node of a batch as the largest that it might be, so the limits are far above what runs.
-		far   = `"cpu_limit":100000,"memory_limit_gb":1000000`
+		// Karpenter counts each node of a batch as the largest that it might be, so the limits are far above what runs. And it
+		// does not move pods on its own account.
+		far   = `"cpu_limit":100000,"memory_limit_gb":1000000,"consolidate_after":"1h"`
 		blue  = `{"name":"blue","instance_families":"c6i,m6i","labels":"team=web","disruption_budget_nodes":"2",` + far + `,"weight":%d}`
 		green = `{"name":"green","instance_families":"c7i,m7i","labels":"team=web","disruption_budget_nodes":"2",` + far + `,"weight":%d}`
 	)

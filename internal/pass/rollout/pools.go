@@ -30,16 +30,16 @@ const (
 )
 
 // running reads the NodePools, EC2NodeClasses and NodeClaims of a rack, and the pods of its cluster that wait for a node. It
-// returns what it has found of a rack, those of the retiring pools that have lost their last node, and the interruptions by kind.
+// returns what it has found of a rack, and the interruptions by kind.
 func (r *Rollout) running(ctx context.Context, client *k8s.Client, was store.Rollout, of slot) (
-	next store.Rollout, emptied []string, interrupted map[string]int, err error) {
+	next store.Rollout, interrupted map[string]int, err error) {
 	known := slices.Clone(was.Names)
 	for _, pool := range was.Pools {
 		known = append(known, pool.Pool) // one that was removed since
 	}
 	set, err := client.PoolSet(ctx, was.Rack, known...)
 	if err != nil {
-		return was, nil, nil, err
+		return was, nil, err
 	}
 	v := newView(was, set, r.Now())
 	v.slot = of
@@ -54,15 +54,15 @@ func (r *Rollout) running(ctx context.Context, client *k8s.Client, was store.Rol
 		err = v.wait(ctx, client)
 	}
 	if err != nil {
-		return was, nil, nil, err
+		return was, nil, err
 	}
-	emptied = v.emptied()
+	emptied := v.emptied()
 	if err := v.hear(ctx, client); err != nil && len(v.waiters) > 0 { // what holds a node need not be known
-		return was, nil, nil, err
+		return was, nil, err
 	}
 	next = was
-	next.Pools, next.Waiting, next.Latest = v.result(), v.waiting(), v.latest(was.Latest)
-	return next, emptied, v.interrupted, nil
+	next.Pools, next.Emptied, next.Waiting, next.Latest = v.result(), emptied, v.waiting(), v.latest(was.Latest)
+	return next, v.interrupted, nil
 }
 
 // view is what a node check has found so far.
@@ -236,14 +236,14 @@ func (p *pool) rotates(claim *unstructured.Unstructured, drifted, why string) bo
 	return !p.outdates(own)
 }
 
-// emptied takes out the retiring pools without nodes, and returns those that were reported before and that nobody deletes yet.
+// emptied takes out the retiring pools without nodes, and returns those that nobody deletes yet.
 func (v *view) emptied() (names []string) {
 	for name, p := range v.pools {
 		if !p.removed || p.Nodes > 0 {
 			continue
 		}
 		delete(v.pools, name)
-		if _, reported := v.before[name]; reported && p.object != nil && p.object.GetDeletionTimestamp() == nil {
+		if p.object != nil && p.object.GetDeletionTimestamp() == nil {
 			names = append(names, name)
 		}
 	}

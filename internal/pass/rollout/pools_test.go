@@ -132,6 +132,21 @@ func TestARetiringPool(t *testing.T) {
 	}
 }
 
+// Its last node may go before the first look at it: the pass is requested all the same, and once.
+func TestARetiringPoolWithoutNodes(t *testing.T) {
+	s := begin(t, "gpu", "workload")
+	retiring := nodePool("gpu")
+	retiring["metadata"].(object)["labels"].(object)[ownership.Retiring] = "true"
+	s.Remove(nodePool("gpu"))
+	s.Create(retiring)
+	for _, minutes := range []time.Duration{5, 10, 15} {
+		s.shows(s.after(minutes*time.Minute), outcome.StateReconciled, store.Pool{Pool: "workload", Ready: true})
+		if len(s.requested) != 1 || s.requested[0].Reason != "the last node is gone of gpu" {
+			t.Errorf("after %d minutes: requested %+v", minutes, s.requested)
+		}
+	}
+}
+
 // A pool of a pass that failed later is looked at as the others are.
 func TestAPoolOfAPassThatFailed(t *testing.T) {
 	s := begin(t, "workload")

@@ -31,7 +31,7 @@ func rolledOut(was store.Rollout, pools store.Pools, now time.Time) bool {
 func differs(was, next store.Rollout, now time.Time) bool {
 	if !reflect.DeepEqual(was.Migrating, next.Migrating) || !was.Ended.Equal(next.Ended) || len(was.Pools) != len(next.Pools) ||
 		!was.Degraded.Equal(next.Degraded) || was.Looked.IsZero() || !slices.EqualFunc(was.Waiting, next.Waiting, same) ||
-		!slices.Equal(was.Latest, next.Latest) {
+		!slices.Equal(was.Latest, next.Latest) || !slices.Equal(was.Emptied, next.Emptied) {
 		return true
 	}
 	counted := false

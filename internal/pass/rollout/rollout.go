@@ -161,7 +161,7 @@ func (r *Rollout) one(ctx context.Context, was store.Rollout, of slot) (result, 
 	if err != nil {
 		return result{}, fmt.Errorf("rack %s: look at its nodes: %w", was.Rack, err)
 	}
-	next, emptied, interrupted, err := r.running(ctx, client, was, of)
+	next, interrupted, err := r.running(ctx, client, was, of)
 	if err != nil {
 		return result{}, fmt.Errorf("rack %s: look at its nodes: %w", was.Rack, err)
 	}
@@ -170,10 +170,11 @@ func (r *Rollout) one(ctx context.Context, was store.Rollout, of slot) (result, 
 		return result{}, fmt.Errorf("rack %s: look at the node groups that are emptied: %w", was.Rack, err)
 	}
 	reason := goesOn
+	emptied := slices.DeleteFunc(slices.Clone(next.Emptied), func(pool string) bool { return slices.Contains(was.Emptied, pool) })
 	if len(emptied) > 0 {
 		reason = "the last node is gone of " + strings.Join(emptied, ", ")
 	}
-	if reason != "" { // what is not served is made up for by the audit
+	if reason != "" { // once; what is not served is made up for by the audit
 		if err := r.Request(ctx, events.ReconcileRequested{Rack: was.Rack, Reason: reason, Full: true}); err != nil {
 			return result{looked: true}, fmt.Errorf("rack %s: request a pass: %w", was.Rack, err)
 		}
