@@ -105,7 +105,7 @@ func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
 	case "validate", "audit":
 		return []awsiam.PolicyStatement{
 			on([]string{records, plans, claims, list}, get, put),
-			on([]string{records}, update, query),
+			on([]string{records}, update),
 			on([]string{changes}, get, update),
 			on([]string{snapshots}, get),
 		}
@@ -115,7 +115,7 @@ func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
 		return []awsiam.PolicyStatement{
 			on([]string{records, list, rollouts}, update, get, put, query),
 			on([]string{plans, changes}, get),
-			on([]string{snapshots}, get, put, query),
+			on([]string{snapshots}, put, query),
 			on([]string{records, list, rollouts, plans, changes, claims, snapshots}, remove),
 		}
 	case "resync":
