@@ -58,6 +58,7 @@ func History(s *Script) {
 		expected := s.snapshots()[0].Number
 		s.Reconciled(s.Put("karpenter_cpu_limit", "205"))
 		w := s.Put(change, encoded(object{"set": object{"karpenter_memory_limit_gb": "500"}, "expect": expected}))
+		s.Request("full") // so that the function audit judges it, which begins full passes
 		s.Reconciled()
 		s.became(w, "Refused change")
 		s.Contains("it says what differs", "sawhorse status demo", `karpenter_cpu_limit from "204" to "205"`)

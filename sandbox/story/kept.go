@@ -46,6 +46,7 @@ func Kept(s *Script) {
 			"--availability-zone us-east-1a --instance-count 1 --instance-match-criteria targeted " +
 			"--query CapacityReservation.CapacityReservationId --output text")
 		s.Reconciled(s.Put(pools, `[{"name":"tolerant"},{"name":"quiet"},{"name":"guarded"},`+fmt.Sprintf(entry, reservation)+`]`))
+		s.Reconciled(s.Request("full")) // an audit looks for the reservation too
 		for _, a := range apps {
 			a.start(s)
 			s.Until("the pool of the pod", a.where(), a.name, time.Minute) // a pod that tolerates everything runs before its node has labels

@@ -164,6 +164,7 @@ func SpotRole(s *Script) {
 			return state
 		}, "Reconciled", 3*time.Minute) // the pass that turns it on among them
 		s.Check("NodePool workload is Ready", ready, "True")
+		s.Reconciled(s.Request("full")) // an audit looks for the role too
 		s.Unset("karpenter_capacity_types")
 		s.Reconciled()
 	})
