@@ -83,6 +83,27 @@ func TestPrices(t *testing.T) {
 	}
 }
 
+// Where prices are in yuan, or the price list is not served, nothing is asked, and the price is not known.
+func TestPricesThatAreNotKnown(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		region string
+		of     offer
+	}{
+		{"cn-north-1", offer{instanceType: "c6i.large", zone: "eu-central-1a"}},
+		{"us-gov-west-1", offer{instanceType: "m5.xlarge"}},
+		{"us-iso-east-1", offer{instanceType: "m5.xlarge"}},
+		{"eusc-de-east-1", offer{instanceType: "m5.xlarge"}},
+	} {
+		var m marketplace
+		list := m.market(t)
+		list.region = c.region
+		if price, err := list.price(t.Context(), c.of); err != nil || price != 0 || len(m.asked) > 0 {
+			t.Errorf("%s: %v, %v; asked %v", c.region, price, err, m.asked)
+		}
+	}
+}
+
 // nodeOf puts a node into a cluster, with a pod that asks for half of a CPU and a GiB.
 func nodeOf(server *k8sfake.Server, name, instanceType string, labels map[string]any) {
 	labels["node.kubernetes.io/instance-type"], labels["topology.kubernetes.io/zone"] = instanceType, "eu-central-1a"

@@ -98,8 +98,8 @@ func (p *passes) running(ctx context.Context) (*pass, error) {
 	return found, nil
 }
 
-// mostLooked is the number of executions that are examined to find the rack's last pass. Each rack has at least one
-// pass an hour.
+// mostLooked is the number of executions that are examined to find the rack's last pass. A rack in which nothing
+// is due has none for long.
 const mostLooked = 300
 
 // last returns the rack's latest pass that has ended; nil if it is not among the latest executions.

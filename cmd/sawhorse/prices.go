@@ -48,9 +48,15 @@ type market struct {
 }
 
 // pricingRegion is where AWS's price list is served for a region. It is served in few (AWS Billing User Guide, "AWS Price List
-// Query API endpoints").
+// Query API endpoints"), and to the accounts of the partitions aws and aws-cn only: it is empty for other regions.
 func pricingRegion(region string) string {
 	switch area, _, _ := strings.Cut(region, "-"); area {
+	case "eusc":
+		return ""
+	case "us":
+		if strings.HasPrefix(region, "us-gov-") || strings.HasPrefix(region, "us-iso") {
+			return ""
+		}
 	case "ap":
 		return "ap-south-1"
 	case "eu":
@@ -70,8 +76,11 @@ func (m market) price(ctx context.Context, of offer) (float64, error) {
 	return listed.price, err
 }
 
-// spot returns the price that is in force in the zone now, or the mean of those of all zones.
+// spot returns the price that is in force in the zone now, or the mean of those of all zones. In China prices are in yuan.
 func (m market) spot(ctx context.Context, of offer) (float64, error) {
+	if strings.HasPrefix(m.region, "cn-") {
+		return 0, nil
+	}
 	system := "Linux/UNIX"
 	if of.windows {
 		system = "Windows"
@@ -106,6 +115,9 @@ func (m market) spot(ctx context.Context, of offer) (float64, error) {
 
 // onDemand returns what the price list has of an instance type; nothing if it does not have it.
 func (m market) onDemand(ctx context.Context, of offer) (product, error) {
+	if pricingRegion(m.region) == "" {
+		return product{}, nil
+	}
 	system, family, tenancy := "Linux", "Compute Instance", "Shared"
 	if of.windows {
 		system = "Windows"
