@@ -110,7 +110,10 @@ func Migrated(s *Script) {
 		auditInOrder(s, "No audit finds anything due of a group that is empty.")
 	})
 
-	s.Chapter("Off: its size as it was", func() {
+	s.Chapter("Off: its size as it was, though nothing says any more that it was emptied", func() {
+		s.Unset(groups)
+		s.Reconciled()
+		s.Check("its size", size, "0 0 5")
 		s.Put("karpenter_enabled", "false")
 		s.Reconciled()
 		s.Check("its size", size, "2 3 5")
