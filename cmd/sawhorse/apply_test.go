@@ -163,6 +163,19 @@ func TestApplyAfterAWriteInBetween(t *testing.T) {
 	}
 }
 
+// A replica that is behind what apply has shown is asked again.
+func TestApplyWhileAReplicaIsBehind(t *testing.T) {
+	t.Parallel()
+	s := turnedOn(t)
+	p, _ := s.proposes("karpenter_cpu_limit=200", false)
+	const name = folder + "node_type"
+	delete(s.cloud.SSM.Values, name)
+	s.acts = []func(){func() { s.cloud.SSM.Values[name] = "m5.large" }, s.serves}
+	if err := s.watcher().write(t.Context(), &carried{proposal: p}, application{yes: true}, nil, io.Discard); err != nil {
+		t.Error(err)
+	}
+}
+
 // applied runs apply. change is the parameter change after it.
 func (s *stage) applied(text string, how application) (change string, end error) {
 	s.Helper()
