@@ -130,18 +130,18 @@ func (w *watcher) write(ctx context.Context, done *carried, how application, obj
 	if err := w.locate(ctx); err != nil { // before the write, because nobody could follow it otherwise
 		return looking(err)
 	}
+	switch names, err := w.meanwhile(ctx, p); {
+	case err != nil:
+		return looking(err)
+	case len(names) > 0:
+		return refused("somebody else has written " + strings.Join(names, ", ") + " meanwhile; nothing was written; run it again")
+	}
 	if err := w.upload(ctx, objects); err != nil {
 		return err
 	}
 	before, err := w.readStatus(ctx)
 	if err != nil {
 		return looking(err)
-	}
-	switch names, err := w.meanwhile(ctx, p); {
-	case err != nil:
-		return looking(err)
-	case len(names) > 0:
-		return refused("somebody else has written " + strings.Join(names, ", ") + " meanwhile; nothing was written; run it again")
 	}
 	version, err := w.put(ctx, p.change(how.note))
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -230,34 +229,38 @@ func (w *watcher) expected(p proposal) int64 {
 // meanwhile returns the names of the parameters that were written since a proposal was made. A replica that is behind what was read then
 // is asked again.
 func (w *watcher) meanwhile(ctx context.Context, p proposal) (names []string, err error) {
-	for again := true; ; again = false {
+	for look := range 2 {
+		if look > 0 {
+			if err := w.wait(ctx, lag); err != nil {
+				return nil, err
+			}
+		}
 		now, err := store.ReadTree(ctx, w.ssm, paths().Params(w.rack))
 		if err != nil {
 			return nil, err
 		}
-		names = nil
-		for name, version := range now.Versions {
-			if version > p.tree.Versions[name] {
-				names = append(names, name)
-			}
-		}
-		for name := range p.tree.Versions {
-			if _, is := now.Versions[name]; !is {
-				names = append(names, name)
-			}
-		}
-		if len(names) == 0 || !again {
-			slices.Sort(names)
-			return names, nil
-		}
-		if err := w.wait(ctx, replicates); err != nil {
-			return nil, err
+		if names = newer(p.tree, now); len(names) == 0 {
+			break
 		}
 	}
+	return names, nil
 }
 
-// replicates is how long Parameter Store may answer from a replica that lacks a write, as a rule.
-const replicates = 2 * time.Second
+// newer returns the names of the parameters that one tree has newer than an earlier one, or not any more.
+func newer(before, now store.Tree) (names []string) {
+	for name, version := range now.Versions {
+		if version > before.Versions[name] {
+			names = append(names, name)
+		}
+	}
+	for name := range before.Versions {
+		if _, is := now.Versions[name]; !is {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
 
 // effective returns the values of parameters that a snapshot would have, if the rack's last one is this.
 func effective(rack string, values map[string]string, last store.Snapshot) map[string]string {

@@ -137,9 +137,13 @@ func (r *run) takeBack(ctx context.Context) error {
 			continue
 		}
 		if static(&unstructured.Unstructured{Object: wanted}) && !static(&pools[i]) { // static ones do not retire
-			return outcome.Reject(params.ParamAdditional, "pool %s has replicas, and the pool of that name that is being removed has not: "+
-				"Kubernetes refuses to change a pool from one kind to the other. Leave replicas out, write another name, or wait until the "+
-				"nodes of the one that is being removed have gone.", name)
+			parameter := params.ParamAdditional
+			if name == ownership.BuildPool {
+				parameter = params.ParamBuildConfig
+			}
+			return outcome.Reject(parameter, "pool %s has replicas, and the pool of that name that is being removed has not: "+
+				"Kubernetes refuses to change a pool from one kind to the other. Leave replicas out, or wait until the nodes of the "+
+				"one that is being removed have gone.", name)
 		}
 		back = append(back, name)
 	}
