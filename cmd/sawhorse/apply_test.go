@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -107,6 +108,12 @@ func TestDiffOfARackThatIsWrongElsewhere(t *testing.T) {
 		if p.Accepted != accepted || !strings.Contains(printed, "problem  karpenter_node: ") {
 			t.Errorf("%s: accepted %v\n%s", text, p.Accepted, printed)
 		}
+	}
+	s := turnedOn(t)
+	const wrong = `karpenter_config={"nodePool":{"foo":%d}}`
+	_, s.cloud.SSM.Values[folder+"karpenter_config"], _ = strings.Cut(fmt.Sprintf(wrong, 1), "=")
+	if p, printed := s.proposes(fmt.Sprintf(wrong, 2), false); p.Accepted {
+		t.Errorf("wrong in the same words as before: accepted\n%s", printed)
 	}
 }
 

@@ -313,8 +313,9 @@ func TestWhatBecameOfTheLastChange(t *testing.T) {
 	again := taken(tree, `{"set":{"a":"1"},"note":"first"}`)
 	again.Take([]Version{version(1, noon.Add(time.Minute), "a", "3")}, 1) // the parameter was deleted, and made again
 	again.Refuse(1, []params.Problem{problem})
+	again.GiveUp(0, noon, problem)
 	again.End(0, noon, problem)
-	if again.Last.Outcome != ChangeRefused {
+	if again.Last.Outcome != ChangeRefused || len(again.Last.Problems) != 1 {
 		t.Errorf("the end of an earlier version 1 is told of the later one: %+v", *again.Last)
 	}
 }

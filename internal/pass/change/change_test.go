@@ -153,6 +153,21 @@ func TestWritesThreeAtATime(t *testing.T) {
 	}
 }
 
+// The record has the time of each write, and of that which puts it back: a deletion from before is none of what was written.
+func TestTheTimeOfAWrite(t *testing.T) {
+	s := begin(t, map[string]string{"a": "0", "c": "0"})
+	s.cloud.SSM.Patterns[folder+"c"] = "^[0-9]+$"
+	s.change(map[string]string{"a": "1", "c": "private"})
+	for what, call := range []func(){func() { s.gaveUp(1, "c") }, func() { s.call() }} {
+		s.cloud.Pass(time.Minute)
+		before := s.cloud.Now()
+		call()
+		if at := s.changes().List[0].Writes[0].At; at.Before(before) {
+			t.Errorf("call %d: at %s, not before %s", what, at, before)
+		}
+	}
+}
+
 func TestWritesOnlyWhatIsMissing(t *testing.T) {
 	s := begin(t, map[string]string{"same": "1", "other": "1", "mine": "1", "reset": "1", "default": "unset"})
 	s.change(map[string]string{"same": "1", "other": "2", "new": "3", "empty": ""}, "reset", "default", "absent")

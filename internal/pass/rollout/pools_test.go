@@ -132,18 +132,25 @@ func TestARetiringPool(t *testing.T) {
 	}
 }
 
-// Its last node may go before the first look at it: the pass is requested all the same, and once.
+// Its last node may go before a look has seen that it retires: the pass is requested all the same, and once.
 func TestARetiringPoolWithoutNodes(t *testing.T) {
 	s := begin(t, "gpu", "workload")
+	s.after(5 * time.Minute)
 	retiring := nodePool("gpu")
 	retiring["metadata"].(object)["labels"].(object)[ownership.Retiring] = "true"
 	s.Remove(nodePool("gpu"))
 	s.Create(retiring)
-	for _, minutes := range []time.Duration{5, 10, 15} {
+	for _, minutes := range []time.Duration{10, 15, 20} {
 		s.shows(s.after(minutes*time.Minute), outcome.StateReconciled, store.Pool{Pool: "workload", Ready: true})
 		if len(s.requested) != 1 || s.requested[0].Reason != "the last node is gone of gpu" {
 			t.Errorf("after %d minutes: requested %+v", minutes, s.requested)
 		}
+	}
+	s.Remove(retiring)
+	s.after(25 * time.Minute)
+	s.Create(retiring) // written again, and taken away again
+	if s.after(30 * time.Minute); len(s.requested) != 2 {
+		t.Errorf("the second time: requested %+v", s.requested)
 	}
 }
 
