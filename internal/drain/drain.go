@@ -66,6 +66,13 @@ func Cordon(
 	return action, nil
 }
 
+// Returns reports whether a cordoned node takes pods again once a rack's Karpenter is turned off: Sawhorse has cordoned it, and
+// its instance does not end.
+func Returns(node metav1.Object, rack string) bool {
+	marks := node.GetAnnotations()
+	return marks[ownership.TagRack] == rack && marks[ownership.AnnotationMigrating] != Ended
+}
+
 // Cordoned reports whether a node takes no new pods.
 func Cordoned(node *unstructured.Unstructured) bool {
 	cordoned, _, _ := unstructured.NestedBool(node.Object, "spec", "unschedulable")

@@ -97,7 +97,7 @@ func (b *builder) scaled() []NodeGroup {
 	}
 	for _, g := range b.facts.OfRole(b.config, RoleBuild) {
 		if before, emptied := b.facts.Records.Emptied[g.Name]; emptied {
-			g.Scaling = b.plan.Nodegroups.Back(before, g.Scaling)
+			g.Scaling = b.plan.Nodegroups.Back(g.Name, before, g.Scaling)
 		}
 		groups = append(groups, g)
 	}

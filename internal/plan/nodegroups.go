@@ -98,6 +98,7 @@ func (b *builder) nodegroups() {
 	system, build := b.facts.OfRole(b.config, RoleSystem), b.facts.OfRole(b.config, RoleBuild)
 	b.plan.Nodegroups.System = groupNames(system)
 	b.plan.Nodegroups.Build = groupNames(build)
+	b.plan.Nodegroups.Additional = groupNames(b.facts.OfRole(b.config, RoleAdditional))
 	b.plan.Nodegroups.BuildMin = b.config.BuildNodeMin
 	certain := b.named()
 	b.states()
@@ -160,16 +161,26 @@ func (b *builder) builds(build []NodeGroup) {
 	}
 }
 
-// Back returns the size that a build group returns to. before is the size it had, live is its size now. If the plan
-// sets the size, existing nodes stay, because builds may still run on them or Cluster Autoscaler may have added them.
+// Back returns the size that a group returns to which was emptied as a build group. before is the size it had, live is its size
+// now. If the plan sets the size of build groups, existing nodes stay, because builds may still run on them or Cluster Autoscaler may have added them.
 // Cluster Autoscaler removes idle ones.
-func (n Nodegroups) Back(before, live Scaling) Scaling {
-	if n.BuildMin == nil {
+func (n Nodegroups) Back(group string, before, live Scaling) Scaling {
+	if n.BuildMin == nil || !slices.Contains(n.Build, group) {
 		return before
 	}
 	least, most := *n.BuildMin, max(*n.BuildMin, before.Max, 1) // EKS refuses a max of 0
 	return Scaling{Min: least, Max: most, Desired: min(max(least, live.Desired), most)}
 }
+
+// Unmigrated returns the size that a group returns to which was emptied by migrate_node_groups. Nodes that were added since stay:
+// pods may run on them.
+func Unmigrated(before, live Scaling) Scaling {
+	desired := max(before.Desired, live.Desired)
+	return Scaling{Min: before.Min, Max: max(before.Max, desired), Desired: desired}
+}
+
+// All returns the names of all groups.
+func (n Nodegroups) All() []string { return slices.Concat(n.System, n.Build, n.Additional) }
 
 // withoutSystemGroup refuses a cluster that has no nodes for Karpenter's controller.
 func (b *builder) withoutSystemGroup() {

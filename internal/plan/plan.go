@@ -90,6 +90,8 @@ type Nodegroups struct {
 	Replaced []Replacement `json:"replaced,omitempty"`
 	// Build lists the build groups.
 	Build []string `json:"build,omitempty"`
+	// Additional lists the groups that stay as they are. One that was emptied in another role gets its size back.
+	Additional []string `json:"additional,omitempty"`
 	// BuildEmpty means that the build groups get min 0 and desired 0, because the build pool replaces them. Otherwise
 	// they have the sizes of the baseline.
 	BuildEmpty bool `json:"buildEmpty,omitempty"`

@@ -110,7 +110,7 @@ func (r *run) waitInstead(err error) error {
 // lack estimates what the pods of the nodes that leave lack on the existing nodes, and what with the groups at their maximum. The
 // pods that Cluster Autoscaler has once it is restored need capacity besides them.
 func (r *run) lack(ctx context.Context, leaving map[string]bool) (*shortage, error) {
-	seen, err := readSurvey(ctx, r.client, leaving)
+	seen, err := r.readSurvey(ctx, leaving)
 	if err != nil {
 		return nil, err
 	}
@@ -129,11 +129,6 @@ func (r *run) lack(ctx context.Context, leaving map[string]bool) (*shortage, err
 	}
 	if s.builds, err = r.groups(ctx, r.plan.Nodegroups.Build, seen); err != nil {
 		return nil, err
-	}
-	for _, g := range s.builds {
-		if err := r.back(ctx, g); err != nil {
-			return nil, err
-		}
 	}
 	// Existing nodes of build groups were counted like any other. Sawhorse does not ask for further ones: a pod that
 	// only they admit, such as a build, waits for Cluster Autoscaler, as it did before Karpenter was on.

@@ -27,6 +27,8 @@ type group struct {
 	// coming counts the nodes that EKS was asked for and that are not Ready. ready counts those that take pods. added
 	// counts the further nodes that the pods need, up to the group's maximum.
 	coming, ready, added int
+	// back means that the size is the one that the group had before Sawhorse emptied it.
+	back bool
 }
 
 // more returns further nodes of the group.
@@ -36,7 +38,7 @@ func (g *group) more(count int) place {
 	return p
 }
 
-// groups describes node groups. It leaves out those that were deleted since the plan was made.
+// groups describes node groups, with the sizes that they return to. It leaves out those that were deleted since the plan was made.
 func (r *run) groups(ctx context.Context, list []string, seen *survey) ([]*group, error) {
 	var all []*group
 	for _, name := range list {
@@ -47,7 +49,11 @@ func (r *run) groups(ctx context.Context, list []string, seen *survey) ([]*group
 		if err != nil {
 			return nil, fmt.Errorf("node group %s: describe: %w", name, err)
 		}
-		all = append(all, r.group(out.Nodegroup, seen))
+		g := r.group(out.Nodegroup, seen)
+		if err := r.back(ctx, g); err != nil {
+			return nil, err
+		}
+		all = append(all, g)
 	}
 	return all, nil
 }
@@ -64,7 +70,7 @@ func (r *run) group(live *types.Nodegroup, seen *survey) *group {
 		}
 		if k8s.NodeReady(node) {
 			g.coming--
-			if !node.Spec.Unschedulable {
+			if r.schedulable(node) {
 				g.ready++
 			}
 		}

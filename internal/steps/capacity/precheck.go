@@ -98,13 +98,21 @@ func (r *run) autoscaler(ctx context.Context) ([]displacedPod, error) {
 	return pods, nil
 }
 
-// back sets the size to which an emptied build group will be restored, and counts its nodes as starting.
+// back sets the size to which a group that was emptied will be restored, and counts its nodes as starting.
 func (r *run) back(ctx context.Context, g *group) error {
-	before, err := outcome.Recorded[plan.Scaling](ctx, r.Baselines, r.plan.Rack, outcome.BaselineSize(g.name))
+	asBuild := func(before, live plan.Scaling) plan.Scaling { return r.plan.Nodegroups.Back(g.name, before, live) }
+	if err := r.restored(ctx, g, outcome.BaselineSize(g.name), asBuild); err != nil {
+		return err
+	}
+	return r.restored(ctx, g, outcome.BaselineMigrated(g.name), plan.Unmigrated)
+}
+
+func (r *run) restored(ctx context.Context, g *group, key string, to func(before, live plan.Scaling) plan.Scaling) error {
+	before, err := outcome.Recorded[plan.Scaling](ctx, r.Baselines, r.plan.Rack, key)
 	if err != nil || before == nil {
 		return err
 	}
-	g.size = r.plan.Nodegroups.Back(*before, g.size)
+	g.size, g.back = to(*before, g.size), true
 	g.coming = max(0, g.size.Desired-g.ready)
 	return nil
 }

@@ -4,8 +4,13 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/drain"
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // The nodes that groups could add count as capacity, but EKS is not asked for them yet.
@@ -117,4 +122,41 @@ func TestBuildGroupsThatComeBack(t *testing.T) {
 	}
 	s.plan.Nodegroups.BuildMin = new(0)
 	s.refused("room for cpu 0.5, pods 1 is missing then")
+}
+
+// A group that migrate_node_groups has emptied comes back with its nodes, and the nodes that Sawhorse cordoned take pods again. Those
+// that others cordoned, whose instances end, or whose group EKS deletes, do not.
+func TestMigratedGroupsThatComeBack(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(0, 0, 1))
+	s.baselines.Kept[outcome.BaselineMigrated("system")] = `{"minSize":1,"maxSize":2,"desiredSize":2}`
+	cordoned := func(annotations object, group string) {
+		for _, name := range []string{"system-1", "system-2"} {
+			s.node(name, "2", in(group), object{"unschedulable": true})
+			s.api.Objects["/api/v1/nodes/"+name].SetAnnotations(nil)
+			for key, value := range annotations {
+				k8s.SetAnnotation(s.api.Objects["/api/v1/nodes/"+name], key, value.(string))
+			}
+		}
+	}
+	s.karpenter("1500m", "1500m")
+	cordoned(object{ownership.TagRack: "demo", ownership.AnnotationMigrating: "emptying"}, "system")
+	s.asked()
+	s.pod("third", "k-0", "1500m")
+	s.refused("have cpu 4,", "node group system comes back with 2 of at most 2 nodes")
+
+	t.Log("without nodes that come back there is what the group gets")
+	for what, annotations := range map[string]object{
+		"others": {}, "another rack": {ownership.TagRack: "other"},
+		"ends": {ownership.TagRack: "demo", ownership.AnnotationMigrating: drain.Ended},
+	} {
+		t.Log(what)
+		cordoned(annotations, "system")
+		s.refused("have nothing free", "comes back with 2 of at most 2 nodes")
+		s.api.Objects["/api/v1/namespaces/shop/pods/third"].SetDeletionTimestamp(new(metav1.Now()))
+		s.asked()
+		s.pod("third", "k-0", "1500m")
+	}
+	cordoned(object{ownership.TagRack: "demo"}, "deleted")
+	s.refused("have nothing free")
 }

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -44,9 +45,14 @@ func (s *shortage) figures() string {
 	if len(s.more) > 0 {
 		text += fmt.Sprintf(" and %d of Cluster Autoscaler", len(s.more))
 	}
-	text += fmt.Sprintf(" request %s, and the other Ready nodes have %s free", printed(requested(pods)), printed(s.free))
+	text += fmt.Sprintf(" request %s, and the other Ready nodes have %s free", printed(requested(pods)),
+		cmp.Or(printed(s.free), "nothing"))
 	for _, g := range s.groups {
-		text += fmt.Sprintf("; node group %s has %d of at most %d nodes", g.name, g.size.Desired, g.size.Max)
+		has := "has"
+		if g.back {
+			has = "comes back with"
+		}
+		text += fmt.Sprintf("; node group %s %s %d of at most %d nodes", g.name, has, g.size.Desired, g.size.Max)
 		if g.size.Max > g.size.Desired && len(g.further.free) > 0 {
 			text += fmt.Sprintf(" and could add %d with %s each", g.size.Max-g.size.Desired, printed(g.further.free))
 		}

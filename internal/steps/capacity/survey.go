@@ -9,14 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sawhorse-io/sawhorse/internal/drain"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // survey describes a cluster's nodes and pods, to find out where the pods of Karpenter's nodes can go.
 type survey struct {
-	// displaced are the pods that have to leave. targets are the nodes that may take them: Ready, not cordoned, not
-	// Karpenter's.
+	// displaced are the pods that have to leave. targets are the nodes that may take them: Ready, not cordoned by others than
+	// Sawhorse, not Karpenter's.
 	displaced []displacedPod
 	targets   []*place
 	// nodes are all nodes, sorted by name.
@@ -40,16 +41,16 @@ func leavingNodes(ctx context.Context, client *k8s.Client, unmanaged []string) (
 }
 
 // readSurvey reads the cluster's nodes and pods, of which those on leaving nodes are displaced.
-func readSurvey(ctx context.Context, client *k8s.Client, leaving map[string]bool) (*survey, error) {
+func (r *run) readSurvey(ctx context.Context, leaving map[string]bool) (*survey, error) {
 	s := &survey{daemons: map[string]corev1.ResourceList{}}
 	byName := map[string]*place{}
-	err := client.Each(ctx, k8s.Node, "", "", func(object *unstructured.Unstructured) error {
+	err := r.client.Each(ctx, k8s.Node, "", "", func(object *unstructured.Unstructured) error {
 		node, err := k8s.AsNode(object)
 		if err != nil {
 			return err
 		}
 		s.nodes = append(s.nodes, node)
-		if _, karpenters := node.Labels[ownership.LabelPool]; !karpenters && k8s.NodeReady(node) && !node.Spec.Unschedulable &&
+		if _, karpenters := node.Labels[ownership.LabelPool]; !karpenters && k8s.NodeReady(node) && r.schedulable(node) &&
 			node.DeletionTimestamp == nil {
 			byName[node.Name] = &place{[]*corev1.Node{node}, node.Status.Allocatable.DeepCopy(), 1}
 			s.targets = append(s.targets, byName[node.Name])
@@ -60,7 +61,7 @@ func readSurvey(ctx context.Context, client *k8s.Client, leaving map[string]bool
 		return nil, err
 	}
 	slices.SortFunc(s.nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	return s, client.Each(ctx, k8s.Pod, "", "", func(object *unstructured.Unstructured) error {
+	return s, r.client.Each(ctx, k8s.Pod, "", "", func(object *unstructured.Unstructured) error {
 		pod, err := k8s.AsPod(object)
 		if err != nil {
 			return err
@@ -68,6 +69,13 @@ func readSurvey(ctx context.Context, client *k8s.Client, leaving map[string]bool
 		s.count(pod, leaving[pod.Spec.NodeName], byName[pod.Spec.NodeName])
 		return nil
 	})
+}
+
+// schedulable reports whether a node takes pods once Sawhorse has uncordoned those that it cordoned. Those of a group that EKS
+// deletes stay cordoned.
+func (r *run) schedulable(node *corev1.Node) bool {
+	return !node.Spec.Unschedulable || drain.Returns(node, r.plan.Rack) &&
+		slices.Contains(r.plan.Nodegroups.All(), node.Labels[ownership.LabelNodeGroup])
 }
 
 // count adds one pod to the survey: as a pod that has to move, or as one that uses a node's resources.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,28 +19,19 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/resource"
 )
 
-// build scales the build groups to zero, or back to the size that the plan gives or, without one, to the recorded size.
+// build scales the build groups to zero, or back to the size that the plan gives or, without one, to the recorded size. A group that
+// is no build group any more has its size back too.
 func (n *run) build(ctx context.Context) error {
-	if len(n.plan.Nodegroups.Build) == 0 {
-		return nil
-	}
 	if err := n.connect(ctx); err != nil {
 		return err
 	}
 	waiting := ""
-	for _, name := range n.plan.Nodegroups.Build {
-		group, err := n.group(ctx, name)
-		if err != nil {
-			return err
-		}
-		if group == nil {
-			continue
-		}
+	for _, name := range n.plan.Nodegroups.All() {
 		do := n.restore
-		if n.plan.Nodegroups.BuildEmpty {
+		if n.plan.Nodegroups.BuildEmpty && slices.Contains(n.plan.Nodegroups.Build, name) {
 			do = n.empty
 		}
-		done, err := do(ctx, group)
+		done, err := do(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -55,8 +47,12 @@ func (n *run) build(ctx context.Context) error {
 
 // empty sets a group to min 0, desired 0 once no build runs on its nodes. It does not wait for builds: a later pass
 // continues.
-func (n *run) empty(ctx context.Context, group *types.Nodegroup) (bool, error) {
-	name, live := *group.NodegroupName, size(group)
+func (n *run) empty(ctx context.Context, name string) (bool, error) {
+	group, err := n.group(ctx, name)
+	if err != nil || group == nil {
+		return err == nil, err
+	}
+	live := size(group)
 	none := plan.Scaling{Min: 0, Max: max(1, live.Max), Desired: 0}
 	if settled, err := n.settled(ctx, group, none); err != nil || !settled {
 		return false, err
@@ -113,14 +109,17 @@ func (n *Step) arbiter() outcome.Arbiter { return outcome.Arbiter{Contests: n.Co
 
 // restore scales an emptied group back. A group was emptied if it has a baseline. While Karpenter is on, the restore is
 // reported as an incident: build_node_enabled was turned off.
-func (n *run) restore(ctx context.Context, group *types.Nodegroup) (bool, error) {
-	name := *group.NodegroupName
+func (n *run) restore(ctx context.Context, name string) (bool, error) {
 	before, err := outcome.Recorded[plan.Scaling](ctx, n.Baselines, n.plan.Rack, outcome.BaselineSize(name))
 	if err != nil || before == nil {
 		return err == nil, err
 	}
+	group, err := n.group(ctx, name)
+	if err != nil || group == nil {
+		return err == nil, err
+	}
 	live := size(group)
-	wanted := n.plan.Nodegroups.Back(*before, live)
+	wanted := n.plan.Nodegroups.Back(name, *before, live)
 	if settled, err := n.settled(ctx, group, wanted); err != nil || !settled {
 		return false, err
 	}
@@ -132,12 +131,16 @@ func (n *run) restore(ctx context.Context, group *types.Nodegroup) (bool, error)
 	}
 	if live != wanted {
 		changed, err := n.resize(ctx, group, wanted)
-		if changed && n.plan.Goal == plan.GoalKarpenter {
+		switch {
+		case !changed || n.plan.Goal != plan.GoalKarpenter:
+		case !slices.Contains(n.plan.Nodegroups.Build, name):
+			n.progress.Happened("build_node_groups", "Node group %s had been brought to zero as a build group. It is none any more, "+
+				"so it is back at %s.", name, text(wanted))
+		default:
 			n.progress.Happened("build_node_enabled",
 				"Node group %s had been brought to zero. Without build_node_enabled=true Karpenter has no pool for builds, "+
-					"so it is back at min %d, desired %d, max %d, and Cluster Autoscaler scales it; "+
-					"write build_node_enabled=true if Karpenter is to launch nodes for builds.",
-				name, wanted.Min, wanted.Desired, wanted.Max)
+					"so it is back at %s, and Cluster Autoscaler scales it; "+
+					"write build_node_enabled=true if Karpenter is to launch nodes for builds.", name, text(wanted))
 		}
 		return false, err
 	}

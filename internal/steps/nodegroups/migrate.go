@@ -150,25 +150,27 @@ func inService(instance scaling.AutoScalingInstanceDetails) bool {
 		*instance.LifecycleState != string(scaling.LifecycleStateTerminated)
 }
 
-// unmigrate brings the sizes of the emptied groups back. Nodes that were added since stay: pods may run on them.
+// unmigrate brings the sizes of the emptied groups back, whatever their role is by now.
 func (n *run) unmigrate(ctx context.Context) error {
 	waiting := ""
-	for _, name := range n.plan.Nodegroups.System {
+	for _, name := range n.plan.Nodegroups.All() {
 		key := outcome.BaselineMigrated(name)
 		before, err := outcome.Recorded[plan.Scaling](ctx, n.Baselines, n.plan.Rack, key)
 		if err != nil {
 			return err
 		}
+		if before == nil {
+			continue
+		}
 		group, err := n.group(ctx, name)
 		if err != nil {
 			return err
 		}
-		if before == nil || group == nil {
+		if group == nil {
 			continue
 		}
 		live := size(group)
-		wanted := plan.Scaling{Min: before.Min, Desired: max(before.Desired, live.Desired)}
-		wanted.Max = max(before.Max, wanted.Desired)
+		wanted := plan.Unmigrated(*before, live)
 		if err := n.arbiter().Withdraw(ctx, n.plan.Rack, key); err != nil {
 			return err
 		}

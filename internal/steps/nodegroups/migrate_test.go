@@ -338,6 +338,25 @@ func TestOffBringsTheSizesBack(t *testing.T) {
 	s.unchanged("migrate")
 }
 
+// A group that was emptied in one role and has another by then gets its size back all the same.
+func TestSizesComeBackInAnotherRole(t *testing.T) {
+	for _, role := range []struct {
+		what       string
+		nodegroups plan.Nodegroups
+	}{
+		{"additional", plan.Nodegroups{System: []string{"system"}, Additional: []string{"apps"}}},
+		{"build", plan.Nodegroups{System: []string{"system"}, Build: []string{"apps"}}},
+	} {
+		s := beginMoving(t)
+		for range 2 {
+			s.pass()
+		}
+		s.plan.Goal, s.plan.Nodegroups = plan.GoalAccess, role.nodegroups
+		s.done("migrate")
+		s.is(role.what, s.size("apps"), "1 2 4")
+	}
+}
+
 // dying fails one write in turn, on the way there and on the way back.
 func TestMigrationInterrupted(t *testing.T) {
 	for _, off := range []bool{false, true} {

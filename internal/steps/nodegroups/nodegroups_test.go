@@ -129,6 +129,19 @@ func (s scene) cordoned() string {
 	return strings.Join(all, " ")
 }
 
+// A group that is no build group any more gets its size back while the others stay empty, and at once: whoever scales it finds it
+// as it was.
+func TestABuildGroupThatIsNoneAnyMore(t *testing.T) {
+	s := begin(t)
+	s.done("build")
+	s.plan.Goal = plan.GoalKarpenter
+	s.plan.Nodegroups.Build, s.plan.Nodegroups.Additional, s.plan.Nodegroups.BuildMin = []string{"other"}, []string{"build"}, new(3)
+	if _, changes := s.done("build"); s.size("build") != "1 2 5" || s.cordoned() != "" {
+		t.Errorf("%s: %s, cordoned %q", changes, s.size("build"), s.cordoned())
+	}
+	s.unchanged("build")
+}
+
 func TestLabelsTheSystemGroupsOnce(t *testing.T) {
 	s := begin(t)
 	s.plan.Nodegroups.System = []string{"gone", "system"}
