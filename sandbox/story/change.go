@@ -165,6 +165,22 @@ func amongOthers(s *Script) {
 // ChangeGivenUp shows changes that cannot be written: what they have written is put back, and nothing is held up.
 func ChangeGivenUp(s *Script) {
 	s.Served(s.Put("karpenter_cpu_limit", "110"), s.Put("karpenter_memory_limit_gb", "410"))
+	s.Chapter("Somebody writes one of the parameters, and no read shows it yet", func() {
+		name := parameter("demo", "karpenter_cpu_limit")
+		lag := "lag?kind=parameter&resource=" + name
+		s.sandbox(http.MethodPost, lag+"&seconds=30", nil, nil)
+		s.sandbox(http.MethodPost, "change-events?order=drop&count=1", nil, nil)
+		s.Type(put + "karpenter_cpu_limit --value 119")
+		w := s.Change(limitsOf("140", "440"))
+		s.Reconciled()
+		s.sandbox(http.MethodPost, lag, nil, nil)
+		s.became(w, "GivenUp karpenter_cpu_limit")
+		s.Check("in Parameter Store", storedLimits, "119\t410")
+		s.Check("the NodePool's limits", limits, "119 410Gi")
+		lagsEnd(s)
+		s.Reconciled(s.Put("karpenter_cpu_limit", "110"))
+	})
+
 	s.Chapter("Parameter Store does not take one of the values", func() {
 		s.Type("aws ssm put-parameter --overwrite --type String --name /sawhorse/racks/demo/params/karpenter_memory_limit_gb " +
 			"--value 410 --allowed-pattern '^(4[0-9]+|unset)$'")

@@ -39,6 +39,13 @@ func Kept(s *Script) {
 		}, "true", 3*time.Minute)
 	}
 
+	s.Chapter("A placement group that EC2 does not show", func() {
+		s.Put(pools, `[{"name":"near","ec2NodeClass":{"placementGroupSelector":{"name":"near"}}}]`)
+		s.Rejected("placementGroupSelector")
+		s.Request("full") // an audit judges it too
+		s.Rejected("placementGroupSelector")
+	})
+
 	reservation := ""
 	s.Chapter("A pool for each of four pods", func() {
 		s.Until("the first nodes have gone", nodes, "", 2*time.Minute) // a pod that tolerates everything would run on one that is ending

@@ -100,7 +100,13 @@ func Migrated(s *Script) {
 		s.Put(groups, "apps")
 		s.Reconciled()
 		looks("held", held("has karpenter.sh/do-not-disrupt"), "true")
+		deny(s, "nodegroups", "autoscaling:TerminateInstanceInAutoScalingGroup")
 		s.Type(fmt.Sprintf(template, "keeper", "metadata/annotations"))
+		looks("the status names the right that is missing", held("autoscaling:TerminateInstanceInAutoScalingGroup"), "true")
+		if len(audit(s)) > 0 {
+			s.Served()
+		}
+		allow(s, "nodegroups")
 		looks("its nodes", func() string { return s.Output(nodesOf) }, "")
 		s.Check("its size", size, "0 0 5")
 		for _, a := range all {
