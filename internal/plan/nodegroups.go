@@ -162,8 +162,8 @@ func (b *builder) builds(build []NodeGroup) {
 }
 
 // Back returns the size that a group returns to which was emptied as a build group. before is the size it had, live is its size
-// now. If the plan sets the size of build groups, existing nodes stay, because builds may still run on them or Cluster Autoscaler may have added them.
-// Cluster Autoscaler removes idle ones.
+// now. If the plan sets the size of build groups, existing nodes stay, because builds may still run on them or Cluster Autoscaler
+// may have added them. Cluster Autoscaler removes idle ones.
 func (n Nodegroups) Back(group string, before, live Scaling) Scaling {
 	if n.BuildMin == nil || !slices.Contains(n.Build, group) {
 		return before
