@@ -159,6 +159,7 @@ func nodeGroup(g *types.Nodegroup) plan.NodeGroup {
 	group := plan.NodeGroup{
 		Name: aws.ToString(g.NodegroupName), Status: string(g.Status), CapacityType: string(g.CapacityType), InstanceTypes: g.InstanceTypes,
 		AMIType: string(g.AmiType), Labels: g.Labels, Subnets: g.Subnets, NodeRole: aws.ToString(g.NodeRole), Tags: g.Tags,
+		Created: aws.ToTime(g.CreatedAt),
 	}
 	for _, t := range g.Taints {
 		group.Taints = append(group.Taints, plan.NodeGroupTaint{

@@ -205,10 +205,11 @@ func (o *Observer) emptied(ctx context.Context, config params.Config, facts plan
 	}
 	var sizes map[string]plan.Scaling
 	for _, g := range facts.OfRole(config, plan.RoleBuild) {
-		size, err := outcome.Recorded[plan.Scaling](ctx, o.Records.Baselines(), config.Rack, outcome.BaselineSize(g.Name))
+		record, err := outcome.Recorded[outcome.Emptied](ctx, o.Records.Baselines(), config.Rack, outcome.BaselineSize(g.Name))
 		if err != nil {
 			return nil, err
 		}
+		size := record.Before(g.Created)
 		if size == nil {
 			continue
 		}

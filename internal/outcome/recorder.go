@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 // Recorder keeps small records of a rack from call to call. Steps have two: their baselines, and their checkpoints.
@@ -38,11 +41,26 @@ const (
 // BaselineAutoscaler is the baseline of Cluster Autoscaler. The step autoscaler defines its fields.
 const BaselineAutoscaler = "autoscaler"
 
-// BaselineSize names the baseline of a build group's size before the group was emptied: a plan.Scaling as JSON.
+// BaselineSize names the baseline of a build group's size before the group was emptied: an Emptied as JSON.
 func BaselineSize(group string) string { return "nodegroup/" + group }
 
-// BaselineMigrated names the record of the size of a system group before migrate_node_groups emptied it, as JSON.
+// BaselineMigrated names the baseline of a system group's size before migrate_node_groups emptied it: an Emptied as JSON.
 func BaselineMigrated(group string) string { return "migrated/" + group }
+
+// Emptied is the size of a node group before Sawhorse emptied it.
+type Emptied struct {
+	plan.Scaling
+	// Created is when EKS created the group. A later group of the same name was not emptied.
+	Created time.Time `json:"created"`
+}
+
+// Before returns the size before Sawhorse emptied the group that EKS created then; nil if it has not, or if nothing is recorded.
+func (e *Emptied) Before(created time.Time) *plan.Scaling {
+	if e == nil || !e.Created.Equal(created) {
+		return nil
+	}
+	return &e.Scaling
+}
 
 // Recorded returns what was recorded as JSON; nil if there is no such record.
 func Recorded[T any](ctx context.Context, records Recorder, rack, name string) (*T, error) {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -238,6 +239,8 @@ type NodeGroup struct {
 	LostTemplate string `json:"lostTemplate,omitempty"`
 	// Tags identify a copy that Sawhorse made to replace another group.
 	Tags map[string]string `json:"tags,omitempty"`
+	// Created is when EKS created the group.
+	Created time.Time `json:"-"`
 }
 
 // Health lists the problems that EKS reports for a node group.

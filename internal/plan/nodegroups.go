@@ -162,19 +162,18 @@ func (b *builder) builds(build []NodeGroup) {
 }
 
 // Back returns the size that a group returns to which was emptied as a build group. before is the size it had, live is its size
-// now. If the plan sets the size of build groups, existing nodes stay, because builds may still run on them or Cluster Autoscaler
-// may have added them. Cluster Autoscaler removes idle ones.
+// now. Existing nodes stay, because builds may still run on them or Cluster Autoscaler may have added them. Cluster Autoscaler
+// removes idle ones.
 func (n Nodegroups) Back(group string, before, live Scaling) Scaling {
 	if n.BuildMin == nil || !slices.Contains(n.Build, group) {
-		return before
+		return Restored(before, live)
 	}
 	least, most := *n.BuildMin, max(*n.BuildMin, before.Max, 1) // EKS refuses a max of 0
 	return Scaling{Min: least, Max: most, Desired: min(max(least, live.Desired), most)}
 }
 
-// Unmigrated returns the size that a group returns to which was emptied by migrate_node_groups. Nodes that were added since stay:
-// pods may run on them.
-func Unmigrated(before, live Scaling) Scaling {
+// Restored returns the size that an emptied group returns to. Nodes that were added since stay: pods may run on them.
+func Restored(before, live Scaling) Scaling {
 	desired := max(before.Desired, live.Desired)
 	return Scaling{Min: before.Min, Max: max(before.Max, desired), Desired: desired}
 }

@@ -127,22 +127,27 @@ func (r *run) lack(ctx context.Context, leaving map[string]bool) (*shortage, err
 	if s.groups, err = r.groups(ctx, r.plan.Nodegroups.System, seen); err != nil {
 		return nil, err
 	}
-	if s.builds, err = r.groups(ctx, r.plan.Nodegroups.Build, seen); err != nil {
+	if s.others, err = r.groups(ctx, r.plan.Nodegroups.Build, seen); err != nil {
 		return nil, err
 	}
-	// Existing nodes of build groups were counted like any other. Sawhorse does not ask for further ones: a pod that
+	additional, err := r.groups(ctx, r.plan.Nodegroups.Additional, seen)
+	if err != nil {
+		return nil, err
+	}
+	s.others = append(s.others, slices.DeleteFunc(additional, func(g *group) bool { return !g.back })...)
+	// Existing nodes of these groups were counted like any other. Sawhorse does not ask for further ones: a pod that
 	// only they admit, such as a build, waits for Cluster Autoscaler, as it did before Karpenter was on.
 	pods = slices.DeleteFunc(pods, func(m displacedPod) bool {
 		return !slices.ContainsFunc(places, func(p place) bool { return p.takes(m) }) &&
 			!slices.ContainsFunc(s.groups, func(g *group) bool { return g.further.admits(m) }) &&
-			slices.ContainsFunc(s.builds, func(g *group) bool { return g.size.Max > 0 && g.further.admits(m) })
+			slices.ContainsFunc(s.others, func(g *group) bool { return g.size.Max > 0 && g.further.admits(m) })
 	})
 	for _, g := range s.groups {
 		places = append(places, g.further)
 	}
 	s.now = estimate(pods, places)
-	for _, g := range slices.Concat(s.groups, s.builds) {
-		places = append(places, g.more(g.coming))
+	for _, g := range slices.Concat(s.groups, s.others) {
+		places = append(places, g.more(g.coming()))
 	}
 	s.missing = estimate(pods, places)
 	for _, g := range s.groups {
@@ -171,7 +176,7 @@ func (r *run) scale(ctx context.Context, lack *shortage) error {
 			"if pods stay Pending, give the node groups more nodes, or stop those pods.", lack.figures())
 	default:
 		return outcome.Wait(poll, "the pods of Karpenter's nodes wait for further nodes; %s",
-			waiting(slices.Concat(lack.groups, lack.builds)))
+			waiting(slices.Concat(lack.groups, lack.others)))
 	}
 	return nil
 }
@@ -179,7 +184,7 @@ func (r *run) scale(ctx context.Context, lack *shortage) error {
 func waiting(groups []*group) string {
 	var all []string
 	for _, g := range groups {
-		if wanted := g.size.Desired + g.added; g.coming+g.added > 0 {
+		if wanted := g.size.Desired + g.added; g.coming()+g.added > 0 {
 			all = append(all, fmt.Sprintf("node group %s has %d of %d nodes Ready", g.name, g.ready, wanted))
 		}
 	}

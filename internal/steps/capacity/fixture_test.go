@@ -63,7 +63,7 @@ func in(group string) object {
 
 func of(pool string) object { return object{ownership.LabelPool: pool} }
 
-// node adds a Ready node with that many CPUs. spec holds further fields of its spec.
+// node adds a Ready node with that many CPUs. spec holds further fields of its spec. Kubernetes taints a node that is cordoned.
 func (s *scene) node(name, cpu string, labels object, spec ...object) {
 	fields := object{"metadata": object{"labels": labels, "creationTimestamp": s.cloud.Now().Format(time.RFC3339)}, "spec": object{},
 		"status": object{
@@ -72,6 +72,9 @@ func (s *scene) node(name, cpu string, labels object, spec ...object) {
 			}}}
 	for _, more := range spec {
 		maps.Copy(fields["spec"].(object), more)
+	}
+	if fields["spec"].(object)["unschedulable"] == true {
+		fields["spec"].(object)["taints"] = []any{object{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}}
 	}
 	s.api.Put("/api/v1/nodes/"+name, "v1", "Node", fields)
 }

@@ -7,12 +7,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/sawhorse-io/sawhorse/internal/drain"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -20,16 +22,20 @@ import (
 
 // group is a managed node group, with the nodes that it could add.
 type group struct {
-	name string
-	size plan.Scaling
+	name    string
+	created time.Time
+	size    plan.Scaling
 	// further stands for a further node of the group. Nothing is free there if its size is unknown.
 	further place
-	// coming counts the nodes that EKS was asked for and that are not Ready. ready counts those that take pods. added
-	// counts the further nodes that the pods need, up to the group's maximum.
-	coming, ready, added int
+	// present counts the nodes that are Ready, ready those of them that take pods. added counts the further nodes that the pods
+	// need, up to the group's maximum.
+	present, ready, added int
 	// back means that the size is the one that the group had before Sawhorse emptied it.
 	back bool
 }
+
+// coming returns how many nodes are not Ready of those that EKS was asked for, or will be.
+func (g *group) coming() int { return max(0, g.size.Desired-g.present) }
 
 // more returns further nodes of the group.
 func (g *group) more(count int) place {
@@ -59,17 +65,17 @@ func (r *run) groups(ctx context.Context, list []string, seen *survey) ([]*group
 }
 
 func (r *run) group(live *types.Nodegroup, seen *survey) *group {
-	g := &group{name: *live.NodegroupName}
+	g := &group{name: *live.NodegroupName, created: aws.ToTime(live.CreatedAt)}
 	if c := live.ScalingConfig; c != nil {
 		g.size = plan.Scaling{Min: int(aws.ToInt32(c.MinSize)), Max: int(aws.ToInt32(c.MaxSize)), Desired: int(aws.ToInt32(c.DesiredSize))}
 	}
-	g.coming = g.size.Desired
 	for _, node := range seen.nodes {
-		if node.Labels[ownership.LabelNodeGroup] != g.name || node.DeletionTimestamp != nil {
+		if node.Labels[ownership.LabelNodeGroup] != g.name || node.DeletionTimestamp != nil ||
+			node.Annotations[ownership.AnnotationMigrating] == drain.Ended {
 			continue
 		}
 		if k8s.NodeReady(node) {
-			g.coming--
+			g.present++
 			if r.schedulable(node) {
 				g.ready++
 			}
@@ -77,7 +83,6 @@ func (r *run) group(live *types.Nodegroup, seen *survey) *group {
 		g.further.nodes = append(g.further.nodes, sample(live, node.Labels))
 		g.further.free = larger(g.further.free, seen.further(node))
 	}
-	g.coming = max(0, g.coming)
 	if len(g.further.nodes) == 0 {
 		g.further = guess(live, seen)
 	}

@@ -98,21 +98,19 @@ func (r *run) autoscaler(ctx context.Context) ([]displacedPod, error) {
 	return pods, nil
 }
 
-// back sets the size to which a group that was emptied will be restored, and counts its nodes as starting.
+// back sets the size to which a group that was emptied will be restored.
 func (r *run) back(ctx context.Context, g *group) error {
 	asBuild := func(before, live plan.Scaling) plan.Scaling { return r.plan.Nodegroups.Back(g.name, before, live) }
 	if err := r.restored(ctx, g, outcome.BaselineSize(g.name), asBuild); err != nil {
 		return err
 	}
-	return r.restored(ctx, g, outcome.BaselineMigrated(g.name), plan.Unmigrated)
+	return r.restored(ctx, g, outcome.BaselineMigrated(g.name), plan.Restored)
 }
 
 func (r *run) restored(ctx context.Context, g *group, key string, to func(before, live plan.Scaling) plan.Scaling) error {
-	before, err := outcome.Recorded[plan.Scaling](ctx, r.Baselines, r.plan.Rack, key)
-	if err != nil || before == nil {
-		return err
+	record, err := outcome.Recorded[outcome.Emptied](ctx, r.Baselines, r.plan.Rack, key)
+	if before := record.Before(g.created); err == nil && before != nil {
+		g.size, g.back = to(*before, g.size), true
 	}
-	g.size, g.back = to(*before, g.size), true
-	g.coming = max(0, g.size.Desired-g.ready)
-	return nil
+	return err
 }

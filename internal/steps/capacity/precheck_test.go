@@ -145,18 +145,44 @@ func TestMigratedGroupsThatComeBack(t *testing.T) {
 	s.pod("third", "k-0", "1500m")
 	s.refused("have cpu 4,", "node group system comes back with 2 of at most 2 nodes")
 
-	t.Log("without nodes that come back there is what the group gets")
-	for what, annotations := range map[string]object{
-		"others": {}, "another rack": {ownership.TagRack: "other"},
-		"ends": {ownership.TagRack: "demo", ownership.AnnotationMigrating: drain.Ended},
-	} {
-		t.Log(what)
+	t.Log("those whose instances end are replaced")
+	cordoned(object{ownership.TagRack: "demo", ownership.AnnotationMigrating: drain.Ended}, "system")
+	s.refused("have nothing free", "comes back with 2 of at most 2 nodes")
+	s.api.Objects["/api/v1/namespaces/shop/pods/third"].SetDeletionTimestamp(new(metav1.Now()))
+	s.asked()
+
+	t.Log("those that others cordoned, and those of a group that EKS deletes, are not")
+	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(0, 2, 2))
+	for _, annotations := range []object{{}, {ownership.TagRack: "other"}} {
 		cordoned(annotations, "system")
 		s.refused("have nothing free", "comes back with 2 of at most 2 nodes")
-		s.api.Objects["/api/v1/namespaces/shop/pods/third"].SetDeletionTimestamp(new(metav1.Now()))
-		s.asked()
-		s.pod("third", "k-0", "1500m")
 	}
+	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(0, 0, 2))
 	cordoned(object{ownership.TagRack: "demo"}, "deleted")
+	s.pod("third", "k-0", "1500m")
 	s.refused("have nothing free")
+
+	t.Log("an earlier group of that name was emptied")
+	s.api.Objects["/api/v1/namespaces/shop/pods/third"].SetDeletionTimestamp(new(metav1.Now()))
+	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(0, 0, 0))
+	s.asked()
+	s.cloud.EKS.Groups["system"].CreatedAt = new(s.cloud.Now())
+	s.refused("node group system has 0 of at most 0 nodes")
+}
+
+// A group that comes back in the role of an additional one counts, and is not raised.
+func TestAnAdditionalGroupThatComesBack(t *testing.T) {
+	s := begin(t)
+	s.plan.Nodegroups.Additional = []string{"apps"}
+	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(1, 2, 2))
+	s.cloud.EKS.Group("apps", size(0, 0, 5), nil).InstanceTypes = []string{"m6i.large"}
+	s.karpenter("1500m", "1500m", "1500m")
+	s.refused("room for cpu 0.5, pods 1 is missing then")
+	s.baselines.Kept[outcome.BaselineMigrated("apps")] = `{"minSize":1,"maxSize":5,"desiredSize":1}`
+	s.asked()
+	if changes, progress, err := s.call(); err != nil || changes != "" || !strings.Contains(progress.Note, "node group apps has 0 of 1 nodes Ready") {
+		t.Errorf("%s, %+v, %v", changes, progress, err)
+	}
+	s.pod("fourth", "k-0", "1500m")
+	s.refused("room for")
 }

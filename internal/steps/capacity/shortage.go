@@ -23,9 +23,9 @@ type shortage struct {
 	free corev1.ResourceList
 	// now is what the pods lack on the other nodes, missing what they lack with the groups at their maximum too.
 	now, missing lack
-	// groups are the system groups, which can grow. builds are the build groups, of which only nodes that are starting
-	// count.
-	groups, builds []*group
+	// groups are the system groups, which can grow. others are the build groups, and groups of other roles that come back: of these
+	// only nodes that are starting count.
+	groups, others []*group
 }
 
 // refuse returns the *outcome.Rejected of a removal whose pods do not fit even with the groups at their maximum.

@@ -50,6 +50,9 @@ func (r *run) readSurvey(ctx context.Context, leaving map[string]bool) (*survey,
 			return err
 		}
 		s.nodes = append(s.nodes, node)
+		if node.Spec.Unschedulable && r.schedulable(node) { // Kubernetes taints each node that is cordoned
+			node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable })
+		}
 		if _, karpenters := node.Labels[ownership.LabelPool]; !karpenters && k8s.NodeReady(node) && r.schedulable(node) &&
 			node.DeletionTimestamp == nil {
 			byName[node.Name] = &place{[]*corev1.Node{node}, node.Status.Allocatable.DeepCopy(), 1}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -20,7 +21,7 @@ import (
 )
 
 // build scales the build groups to zero, or back to the size that the plan gives or, without one, to the recorded size. A group that
-// is no build group any more has its size back too.
+// is no build group any more has its size back too. Once Karpenter is off, it uncordons what Sawhorse has cordoned in any group.
 func (n *run) build(ctx context.Context) error {
 	if err := n.connect(ctx); err != nil {
 		return err
@@ -58,8 +59,8 @@ func (n *run) empty(ctx context.Context, name string) (bool, error) {
 		return false, err
 	}
 	if live.Min == 0 && live.Desired == 0 {
-		_, ours, err := n.Baselines.Get(ctx, n.plan.Rack, outcome.BaselineSize(name))
-		if err == nil && ours {
+		record, err := n.recorded(ctx, outcome.BaselineSize(name))
+		if err == nil && record.Before(created(group)) != nil {
 			err = n.arbiter().Holds(ctx, n.plan.Rack, outcome.BaselineSize(name), zero)
 		}
 		return err == nil, err
@@ -74,7 +75,7 @@ func (n *run) empty(ctx context.Context, name string) (bool, error) {
 	if !ruling.Write {
 		return true, nil
 	}
-	if err := outcome.Record(ctx, n.Baselines.RecordOnce, n.plan.Rack, outcome.BaselineSize(name), live); err != nil {
+	if err := n.record(ctx, outcome.BaselineSize(name), group); err != nil {
 		return false, err
 	}
 	if err := n.cordon(ctx, name, true); err != nil {
@@ -110,12 +111,11 @@ func (n *Step) arbiter() outcome.Arbiter { return outcome.Arbiter{Contests: n.Co
 // restore scales an emptied group back. A group was emptied if it has a baseline. While Karpenter is on, the restore is
 // reported as an incident: build_node_enabled was turned off.
 func (n *run) restore(ctx context.Context, name string) (bool, error) {
-	before, err := outcome.Recorded[plan.Scaling](ctx, n.Baselines, n.plan.Rack, outcome.BaselineSize(name))
-	if err != nil || before == nil {
-		return err == nil, err
+	group, before, err := n.emptied(ctx, name, outcome.BaselineSize(name))
+	if err == nil && before == nil && n.plan.Goal != plan.GoalKarpenter {
+		err = n.cordon(ctx, name, false) // the group had another role when its nodes were cordoned
 	}
-	group, err := n.group(ctx, name)
-	if err != nil || group == nil {
+	if err != nil || before == nil {
 		return err == nil, err
 	}
 	live := size(group)
@@ -146,6 +146,46 @@ func (n *run) restore(ctx context.Context, name string) (bool, error) {
 	}
 	return true, n.Baselines.Forget(ctx, n.plan.Rack, outcome.BaselineSize(name))
 }
+
+// emptied returns a group that Sawhorse has emptied, with the size that it had; nil if it has not, or if the group is gone. What is
+// recorded of an earlier group of the same name is forgotten.
+func (n *run) emptied(ctx context.Context, name, key string) (*types.Nodegroup, *plan.Scaling, error) {
+	record, err := n.recorded(ctx, key)
+	if err != nil || record == nil {
+		return nil, nil, err
+	}
+	group, err := n.group(ctx, name)
+	if err != nil || group == nil {
+		return nil, nil, err
+	}
+	before := record.Before(created(group))
+	if before == nil {
+		if err := n.arbiter().Withdraw(ctx, n.plan.Rack, key); err != nil {
+			return nil, nil, err
+		}
+		err = n.Baselines.Forget(ctx, n.plan.Rack, key)
+	}
+	return group, before, err
+}
+
+// record records the size of a group before it is emptied, once.
+func (n *run) record(ctx context.Context, key string, group *types.Nodegroup) error {
+	earlier, err := n.recorded(ctx, key)
+	if err != nil || earlier.Before(created(group)) != nil {
+		return err
+	}
+	write := n.Baselines.RecordOnce
+	if earlier != nil {
+		write = n.Baselines.Replace
+	}
+	return outcome.Record(ctx, write, n.plan.Rack, key, outcome.Emptied{Scaling: size(group), Created: created(group)})
+}
+
+func (n *run) recorded(ctx context.Context, key string) (*outcome.Emptied, error) {
+	return outcome.Recorded[outcome.Emptied](ctx, n.Baselines, n.plan.Rack, key)
+}
+
+func created(group *types.Nodegroup) time.Time { return aws.ToTime(group.CreatedAt) }
 
 // settled reports whether a group's size can be judged: EKS is not updating the group, and the size is not from before what was
 // last asked of it. To judge by an older one would lose the size to return to, or take Sawhorse's own change for somebody else's.
@@ -201,14 +241,14 @@ func size(group *types.Nodegroup) plan.Scaling {
 	return plan.Scaling{Min: int(aws.ToInt32(c.MinSize)), Max: int(aws.ToInt32(c.MaxSize)), Desired: int(aws.ToInt32(c.DesiredSize))}
 }
 
-// cordon cordons a group's nodes, or uncordons those that Sawhorse cordoned.
+// cordon cordons a group's nodes, or uncordons those that Sawhorse cordoned and whose instances do not end.
 func (n *run) cordon(ctx context.Context, group string, cordoned bool) error {
 	nodes, err := drain.Nodes(ctx, n.client, group)
 	if err != nil {
 		return err
 	}
 	for i := range nodes {
-		if cordoned && drain.Cordoned(&nodes[i]) {
+		if cordoned && drain.Cordoned(&nodes[i]) || !cordoned && !drain.Returns(&nodes[i], n.plan.Rack) {
 			continue
 		}
 		if err := n.cordonNode(ctx, &nodes[i], cordoned, nil); err != nil {

@@ -92,7 +92,7 @@ func (n *run) unbound(ctx context.Context, group *types.Nodegroup) (may, now boo
 	if settled, err := n.settled(ctx, group, none); err != nil || !settled {
 		return true, false, err
 	}
-	if err := outcome.Record(ctx, n.Baselines.RecordOnce, n.plan.Rack, key, live); err != nil {
+	if err := n.record(ctx, key, group); err != nil {
 		return false, false, err
 	}
 	if live.Min == 0 {
@@ -155,22 +155,15 @@ func (n *run) unmigrate(ctx context.Context) error {
 	waiting := ""
 	for _, name := range n.plan.Nodegroups.All() {
 		key := outcome.BaselineMigrated(name)
-		before, err := outcome.Recorded[plan.Scaling](ctx, n.Baselines, n.plan.Rack, key)
+		group, before, err := n.emptied(ctx, name, key)
 		if err != nil {
 			return err
 		}
 		if before == nil {
 			continue
 		}
-		group, err := n.group(ctx, name)
-		if err != nil {
-			return err
-		}
-		if group == nil {
-			continue
-		}
 		live := size(group)
-		wanted := plan.Unmigrated(*before, live)
+		wanted := plan.Restored(*before, live)
 		if err := n.arbiter().Withdraw(ctx, n.plan.Rack, key); err != nil {
 			return err
 		}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
+	"github.com/sawhorse-io/sawhorse/internal/drain"
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -136,8 +138,57 @@ func TestABuildGroupThatIsNoneAnyMore(t *testing.T) {
 	s.done("build")
 	s.plan.Goal = plan.GoalKarpenter
 	s.plan.Nodegroups.Build, s.plan.Nodegroups.Additional, s.plan.Nodegroups.BuildMin = []string{"other"}, []string{"build"}, new(3)
-	if _, changes := s.done("build"); s.size("build") != "1 2 5" || s.cordoned() != "" {
+	s.cloud.EKS.Groups["build"].ScalingConfig.DesiredSize = new(int32(4)) // Cluster Autoscaler, whose pods stay
+	if _, changes := s.done("build"); s.size("build") != "1 4 5" || s.cordoned() != "" {
 		t.Errorf("%s: %s, cordoned %q", changes, s.size("build"), s.cordoned())
+	}
+	s.unchanged("build")
+}
+
+// What is recorded of a group that was deleted says nothing about a later one of its name.
+func TestALaterGroupOfTheSameName(t *testing.T) {
+	s := begin(t)
+	s.done("build")
+	group := s.cloud.EKS.Groups["build"]
+	group.CreatedAt, group.ScalingConfig = new(s.cloud.Now()), new(size3(3, 4, 9))
+	s.plan.Nodegroups.BuildEmpty = false
+	s.done("build")
+	s.unchanged("build")
+	if _, recorded := s.baselines.Kept[outcome.BaselineSize("build")]; recorded || s.size("build") != "3 4 9" {
+		t.Errorf("recorded %v, %s", recorded, s.size("build"))
+	}
+	t.Log("and it is emptied as the first one was")
+	s.plan.Nodegroups.BuildEmpty = true
+	s.done("build")
+	group.CreatedAt = new(s.cloud.Now().Add(time.Minute))
+	group.ScalingConfig = new(size3(2, 2, 9))
+	s.done("build")
+	s.plan.Nodegroups.BuildEmpty = false
+	if s.done("build"); s.size("build") != "2 2 9" {
+		t.Errorf("the size is %s", s.size("build"))
+	}
+}
+
+// Once Karpenter is off, no node stays cordoned by Sawhorse, whatever role its group had when it was: only those whose instances end.
+func TestNothingStaysCordoned(t *testing.T) {
+	s := begin(t)
+	s.plan.Nodegroups.BuildEmpty = false
+	cordoned := map[string]any{"unschedulable": true}
+	for name, marks := range map[string]map[string]string{
+		"build-1": {ownership.TagRack: "demo"}, "build-2": {}, "system-1": {ownership.TagRack: "demo", ownership.AnnotationMigrating: drain.Ended},
+	} {
+		s.node(name, "system", cordoned)
+		for key, value := range marks {
+			k8s.SetAnnotation(s.api.Objects["/api/v1/nodes/"+name], key, value)
+		}
+	}
+	s.plan.Goal = plan.GoalKarpenter
+	if s.done("build"); s.cordoned() != "build-1 build-2 system-1" {
+		t.Errorf("while Karpenter is on: %s", s.cordoned())
+	}
+	s.plan.Goal = plan.GoalAccess
+	if s.done("build"); s.cordoned() != "build-2 system-1" {
+		t.Errorf("cordoned %s", s.cordoned())
 	}
 	s.unchanged("build")
 }

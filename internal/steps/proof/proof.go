@@ -138,13 +138,6 @@ func (r *run) autoscales(ctx context.Context) (bool, error) {
 // builds reports whether a build group has nodes, or may get some, and is not being emptied.
 func (r *run) builds(ctx context.Context) (bool, error) {
 	for _, group := range r.plan.Nodegroups.Build {
-		_, emptied, err := r.Baselines.Get(ctx, r.plan.Rack, outcome.BaselineSize(group))
-		if err != nil {
-			return false, err
-		}
-		if emptied {
-			continue
-		}
 		out, err := r.EKS.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: &r.plan.Cluster.Name, NodegroupName: &group})
 		if errors.As(err, new(*types.ResourceNotFoundException)) {
 			continue
@@ -152,8 +145,12 @@ func (r *run) builds(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("node group %s: describe: %w", group, err)
 		}
-		if c := out.Nodegroup.ScalingConfig; c != nil && aws.ToInt32(c.MinSize)+aws.ToInt32(c.DesiredSize) > 0 {
-			return true, nil
+		if c := out.Nodegroup.ScalingConfig; c == nil || aws.ToInt32(c.MinSize)+aws.ToInt32(c.DesiredSize) == 0 {
+			continue
+		}
+		record, err := outcome.Recorded[outcome.Emptied](ctx, r.Baselines, r.plan.Rack, outcome.BaselineSize(group))
+		if err != nil || record.Before(aws.ToTime(out.Nodegroup.CreatedAt)) == nil {
+			return err == nil, err
 		}
 	}
 	return false, nil
