@@ -148,6 +148,9 @@ func (w *watcher) propose(ctx context.Context, file string, prune bool) (proposa
 	if err != nil {
 		return p, looking(err)
 	}
+	if len(tree.Values) == 0 {
+		warn("rack %s has no parameters yet: these settings would begin it", w.rack)
+	}
 	if prune {
 		if len(wanted) == 0 {
 			return p, unusable{fmt.Errorf("%s has no settings, and --prune would unset all of the rack; allowed is a file with one setting at least",

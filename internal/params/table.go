@@ -543,7 +543,7 @@ func Lookup(name string) (Param, bool) {
 // Unset is the value that means absent, because SSM cannot store an empty one.
 const Unset = "unset"
 
-// Default is the value that means the built-in default: the same as Unset in a rack that no fleet has settings for.
+// Default is the value that means the built-in default: the same as Unset.
 const Default = "default"
 
 // AllowedPattern returns the pattern for SSM: the whole value, or one of the words unset and default.

@@ -98,7 +98,7 @@ type Changes struct {
 }
 
 // keepEnded is how long a change is kept that has ended, and how long a read of Parameter Store may be older than a write
-// (spec.md, P14).
+// (docs/reliability.md, *Eventual consistency*).
 const keepEnded = 3 * time.Minute
 
 // changesKey is the key of a rack's changes. They have a partition of their own, because the functions of other steps may not

@@ -39,7 +39,7 @@ const (
 	pause  = time.Second
 )
 
-// A change that cannot be written is given up after this many attempts, or this long after it was accepted (spec.md, section 1).
+// A change that cannot be written is given up after this many attempts, or this long after it was accepted.
 const (
 	mostAttempts = 10
 	longest      = 15 * time.Minute

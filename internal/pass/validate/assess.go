@@ -234,7 +234,7 @@ func (d *verdict) repair(in input) []plan.Step {
 }
 
 // pause reports what a pass would do of a rack that is paused or held. The state machine takes none of the steps but the one
-// that writes changes, also of such a rack (spec.md, section 1).
+// that writes changes, also of such a rack.
 func (d *verdict) pause(in input) {
 	d.outcome, d.state, d.why = outcome.PassPaused, outcome.StatePaused, map[string]string{}
 	if in.changes.Writing() {
