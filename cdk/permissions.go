@@ -163,7 +163,8 @@ func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 		allow([]string{"eks:DescribeNodegroup"}, nodeGroups()),
 		allow([]string{"eks:DescribeAddon"}, []string{arn("eks", "addon/*")}),
 		allow([]string{"ec2:DescribeSubnets", "ec2:DescribeSecurityGroups", "ec2:DescribeLaunchTemplateVersions",
-			"ec2:DescribeInstanceTypes", "ec2:DescribeImages", "ec2:DescribeCapacityReservations", "ec2:DescribePlacementGroups"}, anything),
+			"ec2:DescribeInstanceTypes", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeImages", "ec2:DescribeCapacityReservations",
+			"ec2:DescribePlacementGroups"}, anything),
 		allow([]string{"ssm:GetParameter", "ssm:GetParameters"}, []string{publicParameters()}), // the images that they have
 		allow([]string{"iam:GetOpenIDConnectProvider"}, []string{iamARN("oidc-provider/*")}),
 		// The request has no path, so IAM knows the path only of a role that exists.

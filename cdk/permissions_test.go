@@ -30,6 +30,7 @@ var unscoped = map[string]string{
 	"ec2:DescribeImages":                       "EC2 knows no resources for describing",
 	"ec2:DescribeCapacityReservations":         "EC2 knows no resources for describing",
 	"ec2:DescribePlacementGroups":              "EC2 knows no resources for describing",
+	"ec2:DescribeInstanceTypeOfferings":        "EC2 knows no resources for describing",
 	"ec2:DescribeInstanceTypes":                "EC2 knows no resources for describing",
 	"ec2:DescribeLaunchTemplateVersions":       "EC2 knows no resources for describing",
 	"autoscaling:DescribeAutoScalingGroups":    "Auto Scaling knows no resources for describing",

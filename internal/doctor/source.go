@@ -16,7 +16,8 @@ const (
 	Hold          Source = "ssm:GetParameter"
 	TheCluster    Source = "eks:DescribeCluster"
 	Facts         Source = "eks:ListNodegroups, eks:DescribeNodegroup, eks:DescribeAddon, ec2:DescribeLaunchTemplateVersions, " +
-		"ec2:DescribeSubnets, ec2:DescribeSecurityGroups, ec2:DescribeInstanceTypes, ec2:DescribeImages, " +
+		"ec2:DescribeSubnets, ec2:DescribeSecurityGroups, ec2:DescribeInstanceTypes, " +
+		"ec2:DescribeInstanceTypeOfferings, ec2:DescribeImages, " +
 		"ec2:DescribeCapacityReservations, ec2:DescribePlacementGroups, ssm:GetParameter, " +
 		"ssm:GetParameters, iam:GetRole, iam:GetOpenIDConnectProvider, iam:ListAttachedRolePolicies, sqs:GetQueueUrl, sqs:ListQueueTags, " +
 		"events:ListTagsForResource"

@@ -22,6 +22,8 @@ type EC2 interface {
 	DescribeSecurityGroups(context.Context, *ec2.DescribeSecurityGroupsInput, ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
 	DescribeImages(context.Context, *ec2.DescribeImagesInput, ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error)
 	DescribeInstanceTypes(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
+	DescribeInstanceTypeOfferings(context.Context, *ec2.DescribeInstanceTypeOfferingsInput, ...func(*ec2.Options)) (
+		*ec2.DescribeInstanceTypeOfferingsOutput, error)
 	DescribeCapacityReservations(context.Context, *ec2.DescribeCapacityReservationsInput, ...func(*ec2.Options)) (
 		*ec2.DescribeCapacityReservationsOutput, error)
 	DescribePlacementGroups(context.Context, *ec2.DescribePlacementGroupsInput, ...func(*ec2.Options)) (
@@ -130,6 +132,39 @@ func (o *Observer) architectures(ctx context.Context, config params.Config) (map
 			} else {
 				found[t] = "amd64"
 			}
+		}
+	}
+	return found, nil
+}
+
+// filterValues is how many values a filter of EC2 has at most.
+const filterValues = 200
+
+// offered returns the zones in which EC2 offers the instance families that pools name. Where none is named, nothing is read.
+func (o *Observer) offered(ctx context.Context, config params.Config) (map[string][]string, error) {
+	families := config.NamedFamilies()
+	if len(families) == 0 {
+		return nil, nil
+	}
+	found := map[string][]string{}
+	for some := range slices.Chunk(families, filterValues) {
+		var types []string
+		for _, family := range some {
+			types = append(types, family+".*")
+		}
+		pages := ec2.NewDescribeInstanceTypeOfferingsPaginator(o.EC2, &ec2.DescribeInstanceTypeOfferingsInput{
+			LocationType: ec2types.LocationTypeAvailabilityZone, Filters: []ec2types.Filter{{Name: new("instance-type"), Values: types}},
+		})
+		err := EachPage(ctx, pages, func(page *ec2.DescribeInstanceTypeOfferingsOutput) {
+			for _, offering := range page.InstanceTypeOfferings {
+				family, _, _ := strings.Cut(string(offering.InstanceType), ".")
+				if zone := aws.ToString(offering.Location); !slices.Contains(found[family], zone) {
+					found[family] = append(found[family], zone)
+				}
+			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("instance families %s: describe where EC2 offers them: %w", strings.Join(some, ", "), err)
 		}
 	}
 	return found, nil

@@ -111,6 +111,10 @@ func (o *Observer) launchReads(config params.Config, facts *plan.Facts) []read {
 			return err
 		},
 		func(ctx context.Context) (err error) {
+			facts.Offered, err = o.offered(ctx, config)
+			return err
+		},
+		func(ctx context.Context) (err error) {
 			facts.Reservations, err = o.reservations(ctx, config)
 			return err
 		},

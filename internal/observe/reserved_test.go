@@ -13,6 +13,33 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
+// The zones of instance families are looked up where a pool names some, and only then.
+func TestOffered(t *testing.T) {
+	s := begin(t)
+	s.cloud.EC2.Offered = map[string][]string{"c6i": {"eu-central-1a", "eu-central-1b"}, "p5": nil, "g5": {"eu-central-1a"}}
+	config := enabled
+	config.Workload.Families = []string{"p5", "c6i"}
+	config.Additional = []params.Pool{{Override: params.Override{NodePool: map[string]any{"template": map[string]any{"spec": map[string]any{
+		"requirements": []any{
+			map[string]any{"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": []any{"g5", "c6i"}},
+			map[string]any{"key": "karpenter.k8s.aws/instance-family", "operator": "NotIn", "values": []any{"m1"}},
+		}}}}}}}
+	want := map[string][]string{"c6i": {"eu-central-1a", "eu-central-1b"}, "g5": {"eu-central-1a"}}
+	if got := s.observed(config, plan.Records{}).Offered; !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if !slices.ContainsFunc(s.cloud.Made(), func(call string) bool {
+		return strings.HasPrefix(call, "EC2.DescribeInstanceTypeOfferings") && strings.HasSuffix(call, "c6i.*,g5.*,p5.*")
+	}) {
+		t.Errorf("%v", s.cloud.Made())
+	}
+	before := len(s.cloud.Made())
+	s.observed(enabled, plan.Records{})
+	if slices.ContainsFunc(s.cloud.Made()[before:], func(call string) bool { return strings.Contains(call, "Offerings") }) {
+		t.Errorf("%v", s.cloud.Made()[before:])
+	}
+}
+
 // Reservations and placement groups are looked up where a pool names one, and only then.
 func TestReserved(t *testing.T) {
 	s := begin(t)

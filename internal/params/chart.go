@@ -36,6 +36,7 @@ const (
 	thisCluster   = "the cluster is the rack's (cluster_name), and EKS tells Karpenter how to reach it"
 	keysOfOthers  = "no keys of Kubernetes, Karpenter, AWS, Sawhorse, Helm, and of programs that change pods"
 	aDuration     = "a number with a unit, like 10s"
+	aRefresh      = "a number with a unit, a minute or more, like 5m"
 	trueOrFalse   = "true or false"
 	keysOfService = "; none by which Services choose pods (app, k8s-app and others)"
 )
@@ -89,7 +90,7 @@ var ChartValues = []ChartValue{
 	{Path: "serviceMonitor.metricRelabelings", Within: strings.Join(relabelFields, ", "), check: metricRelabelings},
 	{Path: "serviceMonitor.relabelings", Within: "labels of the target, not where it is (those with __)", check: relabelings},
 	{Path: "serviceMonitor.sampleLimit", Within: "a whole number", Like: 1.0},
-	{Path: "settings.amiRefreshInterval", Within: aDuration, check: timeSpan},
+	{Path: "settings.amiRefreshInterval", Within: aRefresh, check: refresh},
 	{Path: "settings.awsFeatureGates.draEFA", Within: trueOrFalse, Like: false},
 	{Path: "settings.awsFeatureGates.draNVIDIAGPU", Within: trueOrFalse, Like: false},
 	{Path: "settings.awsFeatureGates.nodeClassCEL", Within: trueOrFalse},
@@ -120,9 +121,9 @@ var ChartValues = []ChartValue{
 	{Path: "settings.minValuesPolicy", Words: []string{"Strict", "BestEffort"}},
 	{Path: "settings.preferencePolicy", Words: []string{"Respect", "Ignore"}},
 	{Path: "settings.reservedENIs", Within: "a whole number, in quotes", check: digits},
-	{Path: "settings.securityGroupRefreshInterval", Within: aDuration, check: timeSpan},
-	{Path: "settings.subnetRefreshInterval", Within: aDuration, check: timeSpan},
-	{Path: "settings.vmMemoryOverheadPercent", Within: "a number"},
+	{Path: "settings.securityGroupRefreshInterval", Within: aRefresh, check: refresh},
+	{Path: "settings.subnetRefreshInterval", Within: aRefresh, check: refresh},
+	{Path: "settings.vmMemoryOverheadPercent", Within: "a number below 1, like 0.075 for 7.5%", check: fraction},
 	{Path: "strategy", Within: "a DeploymentStrategy"},
 	{Path: "terminationGracePeriodSeconds", Within: "a whole number", Like: 30.0},
 	{Path: "tolerations", Within: "Tolerations"},

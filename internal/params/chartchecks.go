@@ -88,6 +88,28 @@ func timeSpan(at string, value any) []flaw {
 	return []flaw{{at, fmt.Sprintf("is %s; allowed is a number with a unit; write, for example, %q", Shown(value), "10s")}}
 }
 
+// refresh reads a text as Karpenter does, whose process ends if it is below a minute (Options.Validate).
+func refresh(at string, value any) []flaw {
+	text, is := value.(string)
+	if d, err := time.ParseDuration(text); !is || err == nil && d >= time.Minute {
+		return nil
+	}
+	return []flaw{{at, fmt.Sprintf("is %s; allowed is a number with a unit, a minute or more; write, for example, %q", Shown(value), "5m")}}
+}
+
+// fraction refuses percentages: Karpenter takes 7.5 for 750%, and no instance would have memory left.
+func fraction(at string, value any) []flaw {
+	number, is := value.(float64)
+	if whole, integer := value.(int64); integer {
+		number, is = float64(whole), true
+	}
+	if !is || number < 1 {
+		return nil
+	}
+	return []flaw{{at, fmt.Sprintf("is %s, which is %v%%; allowed is a number below 1; write, for example, 0.075 for 7.5%%", Shown(value),
+		100*number)}}
+}
+
 var number = regexp.MustCompile(`^[0-9]{1,3}$`)
 
 func digits(at string, value any) []flaw {

@@ -3,6 +3,7 @@ package params
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -190,6 +191,9 @@ func (s source) reservedTaints(config map[string]any) {
 	}
 }
 
+// taggable matches what IAM takes in the keys and values of tags (its API reference, Tag), and NUL, which is refused by itself.
+var taggable = regexp.MustCompile(`^[\x00\p{L}\p{Z}\p{N}_.:/=+\-@]*$`)
+
 // protectedTags refuses tags that Sawhorse sets itself, and tags that AWS does not accept.
 func (s source) protectedTags(config map[string]any) {
 	tags, _ := parentOf(config, []string{"ec2NodeClass", "tags", ""})
@@ -214,10 +218,14 @@ func (s source) protectedTags(config map[string]any) {
 			delete(tags, key)
 			continue
 		}
-		if value, _ := tags[key].(string); tooLong(key, value) {
+		switch value, _ := tags[key].(string); {
+		case tooLong(key, value):
 			s.problem(s.parameter, at,
 				"the tag %s in ec2NodeClass.tags is too long: AWS takes 128 characters of a key and 256 of a value; write fewer",
 				Quoted(key))
+		case !taggable.MatchString(key + value):
+			s.problem(s.parameter, at, "the tag %s in ec2NodeClass.tags is %s; IAM, whose instance profile gets it too, takes letters, digits, "+
+				"spaces and _.:/=+-@ in a tag; write others", Quoted(key), Quoted(value))
 		}
 		if twin := seen.add(key); twin != "" {
 			s.refuse(at, "and the tag %s are one to IAM, which refuses both together; spell them alike, or leave one out", Quoted(twin))
@@ -321,6 +329,36 @@ func (c Config) Aliases() (aliases []string) {
 	}
 	return aliases
 }
+
+// NamedFamilies returns the instance families that pools name, sorted.
+func (c Config) NamedFamilies() []string {
+	var all []string
+	for _, pool := range append([]Pool{c.Workload, c.Build}, c.Additional...) {
+		all = append(all, pool.Families...)
+	}
+	for _, override := range c.Overrides() {
+		template, _ := override.NodePool["template"].(map[string]any)
+		spec, _ := template["spec"].(map[string]any)
+		requirements, _ := spec["requirements"].([]any)
+		for _, entry := range requirements {
+			requirement, _ := entry.(map[string]any)
+			if requirement["key"] != labelFamily || requirement["operator"] != "In" {
+				continue
+			}
+			values, _ := requirement["values"].([]any)
+			for _, value := range values {
+				if family, is := value.(string); is {
+					all = append(all, family)
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// labelFamily is Karpenter's label for the instance family of a node.
+const labelFamily = "karpenter.k8s.aws/instance-family"
 
 // Reserved returns the IDs of capacity reservations that pools name, and the IDs and names of placement groups.
 func (c Config) Reserved() (reservations, groups []string) {

@@ -77,6 +77,9 @@ func Parse(in Input) Result {
 	return *r
 }
 
+// TurningOff reports whether the parameters turn Karpenter off that was on.
+func (r Result) TurningOff() bool { return r.turningOff }
+
 // Add adds problems that were found later, in the objects made from the parameters. While Karpenter is being turned
 // off, problems of pool parameters become warnings.
 func (r *Result) Add(problems ...Problem) {

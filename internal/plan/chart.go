@@ -138,6 +138,9 @@ func (k karpenter) controller(rack, cluster string, in charts) Release {
 	return made
 }
 
+// ControllerRequests are what Karpenter's controller requests unless karpenter_controller_config says otherwise.
+var ControllerRequests = map[string]any{"cpu": "200m", "memory": "256Mi"}
+
 // controllerValues returns the values of the controller's chart, except replicas. Those of the rack's parameter stand
 // over Sawhorse's recommendation and under what only Sawhorse may set.
 func (k karpenter) controllerValues(rack, cluster string, in charts) map[string]any {
@@ -161,9 +164,10 @@ func (k karpenter) controllerValues(rack, cluster string, in charts) map[string]
 	if in.Overlays {
 		settings["featureGates"] = map[string]any{"nodeOverlay": true}
 	}
-	recommended := map[string]any{"controller": map[string]any{
-		"resources": map[string]any{"requests": map[string]any{"cpu": "200m", "memory": "256Mi"}},
-	}}
+	recommended := map[string]any{"controller": map[string]any{"resources": map[string]any{"requests": ControllerRequests}}}
+	if fields(in.Values["strategy"])["type"] == "Recreate" { // which takes no parameters, and the chart has those of RollingUpdate
+		recommended["strategy"] = map[string]any{"rollingUpdate": nil}
+	}
 	return merged(merged(recommended, in.Values), map[string]any{
 		"additionalLabels": map[string]any{ownership.TagRack: rack},
 		"serviceAccount":   account,

@@ -47,6 +47,8 @@ type Facts struct {
 	// Aged maps aliases by age, such as al2023@latest-7d, to the alias of the release that they name today, "" if AWS has none. What was
 	// not looked up is left out.
 	Aged map[string]string `json:"aged,omitempty"`
+	// Offered maps the instance families that pools name to the zones in which EC2 offers them; nil if none was looked up.
+	Offered map[string][]string `json:"offered,omitzero"`
 	// Reservations maps the IDs of capacity reservations and blocks that pools name to those that EC2 shows the account, PlacementGroups
 	// the IDs and names of placement groups to their states. What EC2 shows none for is left out. Both are nil if nothing was looked up.
 	Reservations    map[string]Reservation `json:"reservations,omitzero"`

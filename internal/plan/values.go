@@ -21,6 +21,7 @@ func (b *builder) values() {
 	v.object(nil, b.config.ControllerValues, v.known)
 	v.exclusive()
 	v.ports()
+	v.unpassed()
 }
 
 // valuesOf checks values for the chart with these default values.
@@ -160,6 +161,18 @@ func (v valuesOf) exclusive() {
 		other, there := find(v.config.ControllerValues, strings.Split(two.other, "."))
 		if first == true && there && (other == true || !two.isTrue) {
 			v.refuse(two.other, "does not go together with %s; leave one of them out", two.first)
+		}
+	}
+}
+
+// unpassed warns of values that a version's templates leave out if they are false or 0, so that Karpenter's own default counts.
+func (v valuesOf) unpassed() {
+	for _, name := range []string{"settings.ignoreDRARequests", "settings.vmMemoryOverheadPercent"} {
+		given, _ := find(v.config.ControllerValues, strings.Split(name, "."))
+		standing, _ := find(v.known, strings.Split(name, "."))
+		if text := fmt.Sprint(given); standing != nil && (text == "false" || text == "0") {
+			v.warnings = append(v.warnings, params.NewProblem(params.ParamController, name, "%s is %s, which the chart of Karpenter %s does not "+
+				"pass on, so it has no effect; leave it out", name, text, v.target.Version))
 		}
 	}
 }

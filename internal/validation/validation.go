@@ -81,14 +81,19 @@ func (in Input) Migrates() bool { return len(plan.Emptied(in.InForce, in.draft()
 // Validate judges parameters. It reads nothing, so the same Input has the same Result.
 func Validate(in Input) Result {
 	d, parsed := in.draft(), in.Parsed
+	var unfit []params.Problem
+	if d.others || parsed.TurningOff() {
+		unfit = d.compiled.Check()
+	}
 	var unrendered error
 	if in.Compare {
+		if parsed.TurningOff() && in.InForce != nil && refusesController(parsed.Config, unfit, d.outcome.Problems) {
+			d.Plan.Controller.Release.Values = in.InForce.Controller.Release.Values
+		}
 		unrendered = charts.Add(&d.Plan, in.Facts)
 		d.Plan.SetFingerprints()
 	}
-	if d.others {
-		parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Check())...)
-	}
+	parsed.RejectUnlessDisabling(unless(parsed.Problems, unfit)...)
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Launches(in.Facts))...)
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Static(in.Facts, in.InForce))...)
 	foreign, known := d.compiled.Images(in.Facts, in.InForce)
@@ -97,6 +102,9 @@ func Validate(in Input) Result {
 	absent, since := d.compiled.Aliases(in.Facts, in.InForce)
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, absent)...)
 	parsed.Advise(since...)
+	unoffered, advice := d.compiled.Offered(in.Facts, in.InForce)
+	parsed.RejectUnlessDisabling(unless(parsed.Problems, unoffered)...)
+	parsed.Advise(advice...)
 	unusable, advice := d.compiled.Reserved(in.Facts, in.InForce)
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, unusable)...)
 	parsed.Advise(advice...)
@@ -129,6 +137,14 @@ func Validate(in Input) Result {
 	parsed.Advise(d.outcome.Warnings...)
 	d.Problems, d.Warnings = parsed.Problems, parsed.Warnings
 	return d.Result
+}
+
+// refusesController reports whether values of the controller's chart are refused. While Karpenter is turned off they are only warned of,
+// and the controller, which runs until the last node is gone, keeps those in force.
+func refusesController(config params.Config, found ...[]params.Problem) bool {
+	return config.HasRefused(params.ParamController) || slices.ContainsFunc(slices.Concat(found...), func(p params.Problem) bool {
+		return p.Parameter == params.ParamController
+	})
 }
 
 // inherit leaves pools as they are in the plan in force if another release of Sawhorse would make them otherwise, and Karpenter

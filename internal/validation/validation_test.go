@@ -175,6 +175,44 @@ func TestTurningOffIsNotHeldUpByManifests(t *testing.T) {
 	}
 }
 
+// A controller that runs until the last node is gone keeps its values if others are refused, of which turning off only warns.
+func TestTurningOffKeepsTheControllersValues(t *testing.T) {
+	on := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_controller_config": `{"logLevel":"debug"}`}
+	was := Validate(Input{Parsed: params.Parse(params.Input{Rack: "demo", Params: on}), Facts: offline, Compare: true}).Plan
+	off := func(config string) Result {
+		texts := maps.Clone(on)
+		texts["karpenter_enabled"], texts["karpenter_controller_config"] = "false", config
+		facts := offline
+		facts.Records.WasOn = true
+		return Validate(Input{Parsed: params.Parse(params.Input{Rack: "demo", Params: texts, Previous: on}), Facts: facts, Compare: true,
+			InForce: &was})
+	}
+	text, err := os.ReadFile("testdata/attacks.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []validated
+	if err := json.Unmarshal(text, &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, config := range []string{`{"logLevel":7}`, `{"strategy":{"x":1}}`} {
+		cases = append(cases, validated{Params: map[string]string{"karpenter_controller_config": config}, Problems: []string{"of a kind"}})
+	}
+	for _, c := range cases {
+		config := c.Params["karpenter_controller_config"]
+		if c.Problems == nil {
+			continue
+		}
+		v := off(config)
+		if len(v.Problems) > 0 || !reflect.DeepEqual(v.Plan.Controller.Release.Values, was.Controller.Release.Values) {
+			t.Errorf("%s: problems %v, %v", config, v.Problems, v.Plan.Controller.Release.Values)
+		}
+	}
+	if v := off(`{"logLevel":"error"}`); v.Plan.Controller.Release.Values["logLevel"] != "error" {
+		t.Errorf("others that are good: %v", v.Plan.Controller.Release.Values)
+	}
+}
+
 // Manifests that passed the checks are not checked again. Others are checked, and compared with those in force.
 func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
 	parse := func(limit string) params.Result {

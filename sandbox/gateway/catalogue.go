@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -43,13 +45,51 @@ func newCatalogue(cfg Config) *catalogue {
 
 // serveCatalogue answers a call from the catalogue.
 func (g *gateway) serveCatalogue(w http.ResponseWriter, req *http.Request, body []byte) {
-	text, err := g.catalogue.get(body, func() ([]byte, error) { return g.askMoto(req, body) })
+	all, families := everyOffering(body)
+	text, err := g.catalogue.get(all, func() ([]byte, error) { return g.askMoto(req, all) })
+	text = offeringsOf(text, families)
 	if err != nil {
 		http.Error(w, "gateway: ask moto's catalogue: "+err.Error(), http.StatusBadGateway)
 		return
 	}
 	w.Header().Set("Content-Type", "text/xml;charset=UTF-8")
 	_, _ = w.Write(text) // fails only if the caller has closed the connection
+}
+
+// everyOffering returns a call for offerings without its filter, and the families that the filter asks for: moto knows no wildcards.
+// It returns other calls as they are.
+func everyOffering(body []byte) (all []byte, families []string) {
+	form, _ := url.ParseQuery(string(body))
+	if form.Get("Action") != "DescribeInstanceTypeOfferings" {
+		return body, nil
+	}
+	for name, values := range form {
+		if strings.HasPrefix(name, "Filter.") {
+			if family, is := strings.CutSuffix(values[0], ".*"); is {
+				families = append(families, family)
+			}
+			form.Del(name)
+		}
+	}
+	if families == nil {
+		return body, nil
+	}
+	return []byte(form.Encode()), families
+}
+
+var offering = regexp.MustCompile(`(?s)<item>.*?<instanceType>([^.]*)\..*?</item>`)
+
+// offeringsOf leaves of an answer the offerings of some families; all for nil.
+func offeringsOf(text []byte, families []string) []byte {
+	if families == nil {
+		return text
+	}
+	return offering.ReplaceAllFunc(text, func(item []byte) []byte {
+		if slices.Contains(families, string(offering.FindSubmatch(item)[1])) {
+			return item
+		}
+		return nil
+	})
 }
 
 // get returns the answer to a call from memory, from the folder, or by fetching it. Errors are not cached.
@@ -123,7 +163,7 @@ func (g *gateway) askMoto(req *http.Request, body []byte) ([]byte, error) {
 	// The answer is for all callers that wait: it must not be cancelled when the first of them goes away.
 	ask := req.Clone(context.WithoutCancel(req.Context()))
 	ask.URL.Scheme, ask.URL.Host = g.cfg.Moto.Scheme, g.cfg.Moto.Host
-	ask.RequestURI, ask.Body = "", io.NopCloser(bytes.NewReader(body))
+	ask.RequestURI, ask.Body, ask.ContentLength = "", io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	resp, err := g.transport.RoundTrip(ask)
 	if err != nil {
 		return nil, err

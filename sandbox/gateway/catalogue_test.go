@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,6 +35,30 @@ func TestCatalogueAsksOnce(t *testing.T) {
 	}
 	if _, err := next.get([]byte(allTypes+"&Filter.1.Name=x"), fetch); err != nil || asked.Load() != 2 {
 		t.Errorf("another question: asked %d times, %v", asked.Load(), err)
+	}
+}
+
+func TestOfferingsOfFamilies(t *testing.T) {
+	const call = "Action=DescribeInstanceTypeOfferings&LocationType=availability-zone"
+	all, families := everyOffering([]byte(call + "&Filter.1.Name=instance-type&Filter.1.Value.1=c6i.%2A&Filter.1.Value.2=p5.%2A"))
+	slices.Sort(families)
+	if string(all) != call || !slices.Equal(families, []string{"c6i", "p5"}) {
+		t.Errorf("%s, %v", all, families)
+	}
+	for _, other := range []string{call, allTypes, call + "&Filter.1.Name=location&Filter.1.Value.1=eu-central-1a"} {
+		if all, families := everyOffering([]byte(other)); string(all) != other || families != nil {
+			t.Errorf("%s: %s, %v", other, all, families)
+		}
+	}
+	item := func(name string) string {
+		return "<item>\n<instanceType>" + name + "</instanceType><location>a</location></item>"
+	}
+	text := "<set>" + item("c6i.large") + item("c6id.large") + item("p5.48xlarge") + "</set>"
+	if got := string(offeringsOf([]byte(text), families)); got != "<set>"+item("c6i.large")+item("p5.48xlarge")+"</set>" {
+		t.Error(got)
+	}
+	if got := string(offeringsOf([]byte(text), nil)); got != text {
+		t.Error(got)
 	}
 }
 

@@ -105,3 +105,23 @@ func stored(t *testing.T, values map[string]any) (read map[string]any) {
 	}
 	return read
 }
+
+// The API server takes no Deployment of the type Recreate with the parameters of RollingUpdate, which every chart has.
+func TestRecreate(t *testing.T) {
+	for _, release := range karpenter.All() {
+		parsed := params.Parse(params.Input{Rack: "demo", Params: map[string]string{
+			"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_version": release.Version,
+			"karpenter_controller_config": `{"strategy":{"type":"Recreate"}}`,
+		}})
+		made := plan.Build(parsed.Config, plan.Facts{Offline: true}, nil)
+		made.Plan.Controller.Release.Values = stored(t, made.Plan.Controller.Release.Values)
+		if err := charts.Add(&made.Plan, plan.Facts{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range made.Plan.Controller.Release.Objects {
+			if strategy := at(map[string]any(object), "spec", "strategy"); object["kind"] == "Deployment" && !same(strategy, map[string]any{"type": "Recreate"}) {
+				t.Errorf("%s: %v", release.Version, strategy)
+			}
+		}
+	}
+}

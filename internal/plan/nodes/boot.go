@@ -9,6 +9,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
+// mostUserData is how many bytes of user data EC2 takes. Karpenter's own come to it.
+const mostUserData = 16 << 10
+
 // boot refuses settings that the CRD accepts but with which no node joins the cluster or takes a pod.
 func (d *draft) boot() (found findings) {
 	if d.kind != "EC2NodeClass" {
@@ -19,6 +22,10 @@ func (d *draft) boot() (found findings) {
 			"data, and never joins the cluster; leave it out")
 	}
 	userData, _ := d.spec()["userData"].(string)
+	if len(userData) > mostUserData {
+		found.refuse(d.blame("userData"), "has %d bytes, and EC2 takes %d, so it would launch no node; write less, and have the nodes load the "+
+			"rest from S3", len(userData), mostUserData)
+	}
 	if strings.HasPrefix(userData, "#!") || strings.HasPrefix(userData, "MIME-Version") {
 		if bootFamily(d.spec()) == familyBottlerocket {
 			found.refuse(d.blame("userData"), "is a script, and Bottlerocket takes settings as TOML only: Karpenter would launch no node; write, "+

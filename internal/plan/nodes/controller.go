@@ -8,9 +8,11 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 // kubernetesValues are the values of the chart that it hands to Kubernetes as they are. Kubernetes' own types tell whether
@@ -29,6 +31,23 @@ var kubernetesValues = []struct {
 	{"strategy", func() any { return new(appsv1.DeploymentStrategy) }},
 	{"tolerations", func() any { return new([]corev1.Toleration) }},
 	{"topologySpreadConstraints", func() any { return new([]corev1.TopologySpreadConstraint) }},
+}
+
+// limitsBelow refuses limits below what the controller requests, written or not: the API server takes no such pod.
+func limitsBelow(written corev1.ResourceRequirements) (problems []params.Problem) {
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		limit, limited := written.Limits[name]
+		request, requested := written.Requests[name]
+		if !requested {
+			request = resource.MustParse(plan.ControllerRequests[string(name)].(string))
+		}
+		if limited && limit.Cmp(request) < 0 {
+			at := "controller.resources.limits." + string(name)
+			problems = append(problems, params.NewProblem(params.ParamController, at, "%s is %s, and the controller requests %s; write a request "+
+				"that is not more than the limit too, or a higher limit", at, limit.String(), request.String()))
+		}
+	}
+	return problems
 }
 
 // values returns the problems with values of the controller's chart that are objects of Kubernetes.
@@ -50,6 +69,16 @@ func (c Compiled) values() (problems []params.Problem) {
 		if err := decoder.Decode(into); err != nil {
 			problems = append(problems, params.NewProblem(params.ParamController, each.path,
 				"%s cannot be read by Kubernetes: %s; change it or leave it out", each.path, strings.TrimPrefix(err.Error(), "json: ")))
+			continue
+		}
+		switch read := into.(type) {
+		case *corev1.ResourceRequirements:
+			problems = append(problems, limitsBelow(*read)...)
+		case *appsv1.DeploymentStrategy:
+			if read.Type == appsv1.RecreateDeploymentStrategyType && read.RollingUpdate != nil {
+				problems = append(problems, params.NewProblem(params.ParamController, "strategy.rollingUpdate",
+					"strategy.rollingUpdate does not go together with the type Recreate; leave one of them out"))
+			}
 		}
 	}
 	return problems

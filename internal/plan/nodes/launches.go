@@ -37,12 +37,16 @@ func (c Compiled) Launches(facts plan.Facts) []params.Problem {
 
 // spotRole refuses spot in an account that EC2 launches no spot instances in.
 func (f *findings) spotRole(d *draft) {
-	for _, r := range d.requirements() {
-		if r.Key == keyCapacity && r.allows != nil && r.allows.Has("spot") {
-			f.warn(r.from, "NodePool %s may launch spot instances, and the account has no role %s, without which EC2 launches none; create it, "+
-				"once for the account, with `aws iam create-service-linked-role --aws-service-name spot.amazonaws.com`, or write on-demand",
-				d.name, ownership.SpotRole)
+	from, may := d.blame("template", "spec", "requirements"), true // without a demand Karpenter launches spot where it is cheaper
+	for _, r := range d.demands() {
+		if r.Key == keyCapacity && r.allows != nil && may {
+			from, may = r.from, r.allows.Has("spot")
 		}
+	}
+	if may {
+		f.warn(from, "NodePool %s may launch spot instances, and the account has no role %s, without which EC2 launches none; create it, "+
+			"once for the account, with `aws iam create-service-linked-role --aws-service-name spot.amazonaws.com`, or write on-demand",
+			d.name, ownership.SpotRole)
 	}
 }
 
@@ -65,8 +69,8 @@ func (f *findings) tooSmall(d *draft) {
 		}
 	}
 	for _, name := range []string{"cpu", "memory"} {
-		text, _ := limits[name].(string)
-		if !readableQuantity(text) { // it is refused for that
+		text := fmt.Sprint(limits[name]) // the CRD takes numbers too
+		if !readableQuantity(text) {     // absent, or refused for that
 			continue
 		}
 		limit := resource.MustParse(text)

@@ -22,6 +22,9 @@ func TestPoolsThatCouldLaunchNothing(t *testing.T) {
 		{"fewer vCPUs than the smallest",
 			map[string]string{"karpenter_cpu_limit": "3", "karpenter_instance_sizes": "xlarge", "karpenter_instance_families": "c7i"}, plan.Facts{},
 			[]string{"karpenter_cpu_limit: may have 3 of cpu, and the smallest instance that it may launch has at least 4"}},
+		{"fewer vCPUs than the smallest, as a number", map[string]string{"karpenter_instance_sizes": "xlarge", "karpenter_instance_families": "c7i",
+			params.ParamOverride: `{"nodePool":{"limits":{"cpu":3}}}`}, plan.Facts{},
+			[]string{"karpenter_config: may have 3 of cpu, and the smallest instance that it may launch has at least 4"}},
 		{"less memory than the smallest", map[string]string{"karpenter_memory_limit_gb": "2", "karpenter_instance_sizes": "large"}, plan.Facts{},
 			[]string{"karpenter_memory_limit_gb: may have 2Gi of memory, and the smallest instance that it may launch has at least 3Gi"}},
 		{"as many as the smallest", map[string]string{"karpenter_cpu_limit": "4", "karpenter_instance_sizes": "xlarge"}, plan.Facts{}, nil},
@@ -38,6 +41,12 @@ func TestPoolsThatCouldLaunchNothing(t *testing.T) {
 		{"no service-linked role, and no spot", nil, noRole, nil},
 		{"spot without its role", map[string]string{"karpenter_capacity_types": "spot,on-demand"}, noRole,
 			[]string{"karpenter_capacity_types: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"}},
+		{"without a capacity type, and without its role", map[string]string{params.ParamOverride: `{"nodePool":{"template":{"spec":{"requirements":[
+			{"key":"karpenter.k8s.aws/instance-category","operator":"In","values":["c","m"]}]}}}}`}, noRole,
+			[]string{"karpenter_config: NodePool workload may launch spot"}},
+		{"on-demand by a label", map[string]string{params.ParamOverride: `{"nodePool":{"template":{"metadata":{"labels":{
+			"karpenter.sh/capacity-type":"on-demand"}},"spec":{"requirements":[
+			{"key":"karpenter.k8s.aws/instance-category","operator":"In","values":["c","m"]}]}}}}`}, noRole, nil},
 		{"spot with its role", map[string]string{"karpenter_capacity_types": "spot,on-demand"}, plan.Facts{}, nil},
 		{"spot of an additional pool", map[string]string{"additional_karpenter_nodepools_config": `[{"name": "a", "capacity_types": "spot"}]`},
 			plan.Facts{NoSpotRole: true, Records: on.Records}, []string{"additional_karpenter_nodepools_config: NodePool a may launch spot"}},

@@ -57,12 +57,7 @@ func (c Compiled) unusable(r plan.Reservation, pool *draft) string {
 	fits := remaining(pool.requirements())
 	at := slices.Index(columns()[keyType].values, r.InstanceType)
 	known := slices.Index(columns()[keyType].of, at)
-	zones := c.zones
-	for _, one := range pool.requirements() {
-		if one.Key == keyZone {
-			zones = slices.DeleteFunc(slices.Clone(zones), func(zone string) bool { return !one.allows.Has(zone) })
-		}
-	}
+	zones := c.zonesOf(pool)
 	switch {
 	case r.State != "active" && !comes[r.State]:
 		return fmt.Sprintf("which is %s; write the ID of one that is active", r.State)

@@ -25,6 +25,8 @@ type EC2 struct {
 	TemplateTypes map[string]types.InstanceType
 	// Types are the instance types that EC2 knows, with their architectures.
 	Types map[string]types.ArchitectureType
+	// Offered has the zones in which EC2 offers a family; nil for a and b of each.
+	Offered map[string][]string
 	// Reservations and PlacementGroups are those of the account.
 	Reservations    []types.CapacityReservation
 	PlacementGroups []types.PlacementGroup
@@ -168,6 +170,29 @@ func (e *EC2) DescribeInstanceTypes(_ context.Context, in *ec2.DescribeInstanceT
 		}
 	}
 	return out, nil
+}
+
+// DescribeInstanceTypeOfferings returns a type of each family that is asked for, for each zone, one a page.
+func (e *EC2) DescribeInstanceTypeOfferings(_ context.Context, in *ec2.DescribeInstanceTypeOfferingsInput,
+	_ ...func(*ec2.Options)) (*ec2.DescribeInstanceTypeOfferingsOutput, error) {
+	if err := e.call("EC2.DescribeInstanceTypeOfferings", strings.Join(in.Filters[0].Values, ",")); err != nil {
+		return nil, err
+	}
+	var all []types.InstanceTypeOffering
+	for _, pattern := range in.Filters[0].Values {
+		family := strings.TrimSuffix(pattern, ".*")
+		zones := e.Offered[family]
+		if e.Offered == nil {
+			zones = []string{Region + "a", Region + "b"}
+		}
+		for _, zone := range zones {
+			all = append(all, types.InstanceTypeOffering{
+				InstanceType: types.InstanceType(family + ".large"), Location: &zone, LocationType: in.LocationType,
+			})
+		}
+	}
+	page, next := pageOf(all, in.NextToken, 1)
+	return &ec2.DescribeInstanceTypeOfferingsOutput{InstanceTypeOfferings: page, NextToken: next}, nil
 }
 
 // DescribeImages returns one image per page. It supports the filters image-id and name, which may have wildcards; of a name, it is
