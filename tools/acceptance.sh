@@ -377,6 +377,8 @@ answer "executions that did not succeed" "$(aws stepfunctions list-executions --
 answer "an execution that the alias started: state machine, version, alias" "$(aws stepfunctions describe-execution --execution-arn \
   "$(aws stepfunctions list-executions --state-machine-arn "$machine" --query 'executions[0].executionArn' --output text)" \
   --query '[stateMachineArn, stateMachineVersionArn, stateMachineAliasArn]' --output text)"
+answer "offerings of the types m6i.* (families are looked up by such a filter: 0 would have every one refused)" "$(aws ec2 describe-instance-type-offerings \
+  --location-type availability-zone --filters 'Name=instance-type,Values=m6i.*' --query 'length(InstanceTypeOfferings)' --output text)"
 answer "telemetry enrichment, without which no alarm by tag goes off" \
   "$(aws observabilityadmin get-telemetry-enrichment-status --query Status --output text 2>&1 | tail -1)"
 answer "the alarm by tag, on the age of messages in all racks' queues" "$(aws cloudwatch describe-alarms --alarm-name-prefix "$stack-" \

@@ -30,6 +30,7 @@ func Acceptance(s *Script, script string) {
 			s.Contains("a launch from "+c.image, `grep -F "boundary: `+c.image+` |" `+report, c.answer)
 		}
 		s.Check("the state machine's expressions", "grep -c '^| test-state.* all [0-9]* cases go on as they should' "+report, "1")
+		s.Check("families that are looked up", "grep -c '^| offerings of the types m6i.*| [1-9][0-9]* *|' "+report, "1")
 		s.Check("images that are left", "aws ec2 describe-images --owners self --query 'length(Images)' --output text", "0")
 		s.Check("questions without an answer", "grep -cE 'not within a minute|got no node' "+report+" || true", "0")
 		s.Check("instances that are left", "grep '^| instances of Karpenter' "+report+" | grep -oE '[0-9]+'", "0")
