@@ -34,8 +34,10 @@ type reservation struct {
 	Interruptible bool `xml:"interruptible"`
 }
 
-// reserves reports whether a call is about capacity reservations.
-func reserves(action string) bool { return strings.Contains(action, "CapacityReservation") }
+// reserves reports whether a call is about capacity reservations, or about placement groups, which moto does not know either.
+func reserves(action string) bool {
+	return strings.Contains(action, "CapacityReservation") || action == "DescribePlacementGroups"
+}
 
 // serveReservations answers a call about capacity reservations.
 func (g *gateway) serveReservations(w http.ResponseWriter, req *http.Request, action string, body []byte) {
@@ -74,6 +76,10 @@ func (g *gateway) reservationCall(ctx context.Context, action string, form url.V
 			}
 		}
 		return r.describe(form, used)
+	case "DescribePlacementGroups": // the account has none
+		return struct {
+			XMLName xml.Name `xml:"placementGroupSet"`
+		}{}, nil
 	}
 	return nil, fmt.Errorf("InvalidAction: the sandbox has no %s", action)
 }
