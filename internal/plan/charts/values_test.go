@@ -119,7 +119,8 @@ func TestRecreate(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, object := range made.Plan.Controller.Release.Objects {
-			if strategy := at(map[string]any(object), "spec", "strategy"); object["kind"] == "Deployment" && !same(strategy, map[string]any{"type": "Recreate"}) {
+			strategy := at(map[string]any(object), "spec", "strategy")
+			if object["kind"] == "Deployment" && !same(strategy, map[string]any{"type": "Recreate"}) {
 				t.Errorf("%s: %v", release.Version, strategy)
 			}
 		}

@@ -22,7 +22,8 @@ func TestPoolsThatCouldLaunchNothing(t *testing.T) {
 		{"fewer vCPUs than the smallest",
 			map[string]string{"karpenter_cpu_limit": "3", "karpenter_instance_sizes": "xlarge", "karpenter_instance_families": "c7i"}, plan.Facts{},
 			[]string{"karpenter_cpu_limit: may have 3 of cpu, and the smallest instance that it may launch has at least 4"}},
-		{"fewer vCPUs than the smallest, as a number", map[string]string{"karpenter_instance_sizes": "xlarge", "karpenter_instance_families": "c7i",
+		{"fewer vCPUs than the smallest, as a number", map[string]string{
+			"karpenter_instance_sizes": "xlarge", "karpenter_instance_families": "c7i",
 			params.ParamOverride: `{"nodePool":{"limits":{"cpu":3}}}`}, plan.Facts{},
 			[]string{"karpenter_config: may have 3 of cpu, and the smallest instance that it may launch has at least 4"}},
 		{"less memory than the smallest", map[string]string{"karpenter_memory_limit_gb": "2", "karpenter_instance_sizes": "large"}, plan.Facts{},
@@ -41,7 +42,8 @@ func TestPoolsThatCouldLaunchNothing(t *testing.T) {
 		{"no service-linked role, and no spot", nil, noRole, nil},
 		{"spot without its role", map[string]string{"karpenter_capacity_types": "spot,on-demand"}, noRole,
 			[]string{"karpenter_capacity_types: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"}},
-		{"without a capacity type, and without its role", map[string]string{params.ParamOverride: `{"nodePool":{"template":{"spec":{"requirements":[
+		{"without a capacity type, and without its role", map[string]string{
+			params.ParamOverride: `{"nodePool":{"template":{"spec":{"requirements":[
 			{"key":"karpenter.k8s.aws/instance-category","operator":"In","values":["c","m"]}]}}}}`}, noRole,
 			[]string{"karpenter_config: NodePool workload may launch spot"}},
 		{"on-demand by a label", map[string]string{params.ParamOverride: `{"nodePool":{"template":{"metadata":{"labels":{

@@ -40,7 +40,8 @@ func TestOffered(t *testing.T) {
 		says := func(what string, got []params.Problem, want string) {
 			t.Helper()
 			parameter, part, _ := strings.Cut(want, ": ")
-			if (want == "") != (len(got) == 0) || want != "" && (len(got) > 1 || got[0].Parameter != parameter || !strings.Contains(got[0].Message, part)) {
+			if (want == "") != (len(got) == 0) || want != "" &&
+				(len(got) > 1 || got[0].Parameter != parameter || !strings.Contains(got[0].Message, part)) {
 				t.Errorf("%s %s: %s %v, want %q", c.families, c.config, what, got, want)
 			}
 		}

@@ -180,7 +180,8 @@ func TestAnAdditionalGroupThatComesBack(t *testing.T) {
 	s.refused("room for cpu 0.5, pods 1 is missing then")
 	s.baselines.Kept[outcome.BaselineMigrated("apps")] = `{"minSize":1,"maxSize":5,"desiredSize":1}`
 	s.asked()
-	if changes, progress, err := s.call(); err != nil || changes != "" || !strings.Contains(progress.Note, "node group apps has 0 of 1 nodes Ready") {
+	if changes, progress, err := s.call(); err != nil || changes != "" ||
+		!strings.Contains(progress.Note, "node group apps has 0 of 1 nodes Ready") {
 		t.Errorf("%s, %+v, %v", changes, progress, err)
 	}
 	s.pod("fourth", "k-0", "1500m")

@@ -175,7 +175,8 @@ func TestNothingStaysCordoned(t *testing.T) {
 	s.plan.Nodegroups.BuildEmpty = false
 	cordoned := map[string]any{"unschedulable": true}
 	for name, marks := range map[string]map[string]string{
-		"build-1": {ownership.TagRack: "demo"}, "build-2": {}, "system-1": {ownership.TagRack: "demo", ownership.AnnotationMigrating: drain.Ended},
+		"build-1": {ownership.TagRack: "demo"}, "build-2": {},
+		"system-1": {ownership.TagRack: "demo", ownership.AnnotationMigrating: drain.Ended},
 	} {
 		s.node(name, "system", cordoned)
 		for key, value := range marks {
