@@ -151,10 +151,17 @@ func (s *seen) disruption(claim *nodeClaim, n *nodeReason) (why string) {
 		why = "Drifted"
 		state("drifted since %s (%s)", drift.LastTransitionTime.UTC().Format(time.RFC3339), drift.Reason)
 	} else if claim.condition("Consolidatable").Status == metav1.ConditionTrue {
-		if why = "Underutilized"; len(s.movable(claim)) == 0 {
+		pool := s.pools[n.Pool]
+		switch {
+		case len(s.movable(claim)) == 0:
 			why = "Empty"
+			state("Karpenter may consolidate it")
+		case pool != nil && pool.Spec.Disruption.ConsolidationPolicy == "WhenEmpty":
+			state("Karpenter removes it when it is empty")
+		default:
+			why = "Underutilized"
+			state("Karpenter may consolidate it")
 		}
-		state("Karpenter may consolidate it")
 	}
 	if node := s.nodes[claim.Status.NodeName]; node != nil && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == ownership.Retiring

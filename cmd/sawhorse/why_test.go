@@ -172,6 +172,10 @@ func TestWhy(t *testing.T) {
 		}, "kept      launches of the pool fail: karpenter: InsufficientCapacityError: InsufficientInstanceCapacity\n"},
 		"consolidating": {func(c *clusterOfOne) { c.with(condition("Consolidatable", "True", "")) },
 			"next      Karpenter replaces or removes it if its pods fit elsewhere for less; it expires in 29d20h"},
+		"consolidating only when empty": {func(c *clusterOfOne) {
+			c.spec(c.pool, "disruption", fields{"consolidationPolicy": "WhenEmpty"})
+			c.with(condition("Consolidatable", "True", ""))
+		}, "Karpenter removes it when it is empty"},
 		"empty": {func(c *clusterOfOne) {
 			c.pod = nil
 			c.with(condition("Consolidatable", "True", ""))

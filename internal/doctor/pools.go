@@ -15,6 +15,8 @@ type PoolObject struct {
 	NotReady string
 	// Unhealthy is why the last nodes of a NodePool did not launch or register; empty if they did.
 	Unhealthy string
+	// Retires means that Sawhorse is removing the pool.
+	Retires bool
 }
 
 // poolRemedies are the remedies by a word of an EC2NodeClass's conditions. The first that matches counts.

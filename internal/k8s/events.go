@@ -34,8 +34,19 @@ func Said(e *corev1.Event) string {
 		strings.ReplaceAll(e.Message, "NodeClaim "+e.InvolvedObject.Name+" event: ", "")
 }
 
-// OverLimit are Karpenter's words about a pod for which no pool may launch a node, because of the limit of one.
-const OverLimit = "exceed limits for nodepool"
+// overLimit are Karpenter's words about a pod for which a pool may launch no node, because of its limit (of nodes: from 1.12 on).
+var overLimit = regexp.MustCompile(`(?:exceed limits|limits have been exhausted) for nodepool[ :]*(?:\(NodePool=([^)]+)\))?`)
+
+// OverLimit reports whether Karpenter says of a pod that the limit of a pool keeps its node from being launched. The limit of a pool that
+// retires is Sawhorse's own, and is no reason.
+func OverLimit(words string, retires func(pool string) bool) bool {
+	for _, found := range overLimit.FindAllStringSubmatch(words, -1) {
+		if !retires(found[1]) {
+			return true
+		}
+	}
+	return false
+}
 
 // generated is the name that Karpenter gives a NodeClaim. A longer one is another pool's.
 var generated = regexp.MustCompile("^(.+)-[a-z0-9]{5}$")

@@ -150,7 +150,7 @@ func (o *Observer) offered(ctx context.Context, config params.Config) (map[strin
 	for some := range slices.Chunk(families, filterValues) {
 		var types []string
 		for _, family := range some {
-			types = append(types, family+".*")
+			types, found[family] = append(types, family+".*"), []string{}
 		}
 		pages := ec2.NewDescribeInstanceTypeOfferingsPaginator(o.EC2, &ec2.DescribeInstanceTypeOfferingsInput{
 			LocationType: ec2types.LocationTypeAvailabilityZone, Filters: []ec2types.Filter{{Name: new("instance-type"), Values: types}},

@@ -201,14 +201,18 @@ func (o *Observer) lost(ctx context.Context, config params.Config, facts *plan.F
 	return err
 }
 
-// emptied returns the sizes to which build groups return while Karpenter is on. The plan needs them for Cluster
+// emptied returns the sizes to which groups that were emptied as build groups return while Karpenter is on. The plan needs them for Cluster
 // Autoscaler.
 func (o *Observer) emptied(ctx context.Context, config params.Config, facts plan.Facts) (map[string]plan.Scaling, error) {
-	if !config.Enabled || config.BuildNodes {
+	if !config.Enabled {
 		return nil, nil
 	}
+	groups := facts.OfRole(config, plan.RoleAdditional)
+	if !config.BuildNodes {
+		groups = append(groups, facts.OfRole(config, plan.RoleBuild)...)
+	}
 	var sizes map[string]plan.Scaling
-	for _, g := range facts.OfRole(config, plan.RoleBuild) {
+	for _, g := range groups {
 		record, err := outcome.Recorded[outcome.Emptied](ctx, o.Records.Baselines(), config.Rack, outcome.BaselineSize(g.Name))
 		if err != nil {
 			return nil, err

@@ -71,6 +71,7 @@ func TestObserve(t *testing.T) {
 			Name: name, Status: "ACTIVE", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"},
 			AMIType: "AL2023_x86_64_STANDARD", Scaling: size, Subnets: []string{"subnet-b", "subnet-a"},
 			Resources: plan.Resources{AutoScalingGroups: []plan.AutoScalingGroup{{Name: "eks-" + name}}},
+			Created:   *s.cloud.EKS.Groups[name].CreatedAt,
 		}
 	}
 	build, system := group("build", plan.Scaling{Max: 3}), group("system", plan.Scaling{Min: 2, Max: 4, Desired: 2})

@@ -24,7 +24,7 @@ func TestOffered(t *testing.T) {
 			map[string]any{"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": []any{"g5", "c6i"}},
 			map[string]any{"key": "karpenter.k8s.aws/instance-family", "operator": "NotIn", "values": []any{"m1"}},
 		}}}}}}}
-	want := map[string][]string{"c6i": {"eu-central-1a", "eu-central-1b"}, "g5": {"eu-central-1a"}}
+	want := map[string][]string{"c6i": {"eu-central-1a", "eu-central-1b"}, "g5": {"eu-central-1a"}, "p5": {}}
 	if got := s.observed(config, plan.Records{}).Offered; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -50,13 +50,13 @@ func BaselineMigrated(group string) string { return "migrated/" + group }
 // Emptied is the size of a node group before Sawhorse emptied it.
 type Emptied struct {
 	plan.Scaling
-	// Created is when EKS created the group. A later group of the same name was not emptied.
+	// Created is when EKS created the group. A later group of the same name was not emptied. Earlier releases did not record it.
 	Created time.Time `json:"created"`
 }
 
 // Before returns the size before Sawhorse emptied the group that EKS created then; nil if it has not, or if nothing is recorded.
 func (e *Emptied) Before(created time.Time) *plan.Scaling {
-	if e == nil || !e.Created.Equal(created) {
+	if e == nil || !e.Created.IsZero() && !e.Created.Equal(created) {
 		return nil
 	}
 	return &e.Scaling

@@ -106,7 +106,7 @@ func fraction(at string, value any) []flaw {
 	if !is || number < 1 {
 		return nil
 	}
-	return []flaw{{at, fmt.Sprintf("is %s, which is %v%%; allowed is a number below 1; write, for example, 0.075 for 7.5%%", Shown(value),
+	return []flaw{{at, fmt.Sprintf("is %s, which is %.4g%%; allowed is a number below 1; write, for example, 0.075 for 7.5%%", Shown(value),
 		100*number)}}
 }
 

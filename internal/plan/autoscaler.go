@@ -91,15 +91,14 @@ func (f Facts) scalingGroups() []string {
 // scaled returns the groups that Cluster Autoscaler keeps scaling beside Karpenter: the additional ones, and build
 // groups that no pool replaces, with the size that they return to.
 func (b *builder) scaled() []NodeGroup {
-	groups := b.facts.OfRole(b.config, RoleAdditional)
-	if b.plan.Nodegroups.BuildEmpty {
-		return groups
+	groups := slices.Clone(b.facts.OfRole(b.config, RoleAdditional))
+	if !b.plan.Nodegroups.BuildEmpty {
+		groups = append(groups, b.facts.OfRole(b.config, RoleBuild)...)
 	}
-	for _, g := range b.facts.OfRole(b.config, RoleBuild) {
+	for i, g := range groups {
 		if before, emptied := b.facts.Records.Emptied[g.Name]; emptied {
-			g.Scaling = b.plan.Nodegroups.Back(g.Name, before, g.Scaling)
+			groups[i].Scaling = b.plan.Nodegroups.Back(g.Name, before, g.Scaling)
 		}
-		groups = append(groups, g)
 	}
 	return groups
 }

@@ -47,7 +47,7 @@ type Facts struct {
 	// Aged maps aliases by age, such as al2023@latest-7d, to the alias of the release that they name today, "" if AWS has none. What was
 	// not looked up is left out.
 	Aged map[string]string `json:"aged,omitempty"`
-	// Offered maps the instance families that pools name to the zones in which EC2 offers them; nil if none was looked up.
+	// Offered maps the instance families that pools name to the zones in which EC2 offers them. What was not looked up is left out.
 	Offered map[string][]string `json:"offered,omitzero"`
 	// Reservations maps the IDs of capacity reservations and blocks that pools name to those that EC2 shows the account, PlacementGroups
 	// the IDs and names of placement groups to their states. What EC2 shows none for is left out. Both are nil if nothing was looked up.
@@ -186,8 +186,7 @@ type Records struct {
 	Applied map[string]string `json:"applied,omitempty"`
 	// Warnings has the warnings of each step's last run. They are valid until the step runs again.
 	Warnings map[string][]params.Problem `json:"-"`
-	// Emptied maps build groups that must return to their former size to the size they had before Sawhorse emptied
-	// them.
+	// Emptied maps groups that must return to their former size to the size they had before Sawhorse emptied them as build groups.
 	Emptied map[string]Scaling `json:"-"`
 	// Paused means that the last pass found the rack paused. It stays so while the parameter has a value that is refused.
 	Paused bool `json:"paused,omitempty"`

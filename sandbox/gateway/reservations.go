@@ -39,7 +39,7 @@ func reserves(action string) bool {
 	return strings.Contains(action, "CapacityReservation") || action == "DescribePlacementGroups"
 }
 
-// serveReservations answers a call about capacity reservations.
+// serveReservations answers a call about what reserves reports.
 func (g *gateway) serveReservations(w http.ResponseWriter, req *http.Request, action string, body []byte) {
 	w.Header().Set("Content-Type", "text/xml;charset=UTF-8")
 	form, err := url.ParseQuery(string(body))

@@ -3,7 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +18,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/observe"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // kubernetes reads the cluster's own objects. If the API server cannot be reached or does not know the caller, which the
@@ -79,7 +80,8 @@ func (r *reader) pools(ctx context.Context) error {
 			return err
 		}
 		for i := range objects {
-			p := doctor.PoolObject{Kind: kind.Name, Name: objects[i].GetName()}
+			_, retires := objects[i].GetLabels()[ownership.Retiring]
+			p := doctor.PoolObject{Kind: kind.Name, Name: objects[i].GetName(), Retires: retires}
 			if ready, why := k8s.Ready(&objects[i]); !ready {
 				p.NotReady = why
 			}
@@ -91,6 +93,11 @@ func (r *reader) pools(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// retires reports whether a pool of the rack is being removed. The pools are read before.
+func (r *reader) retires(pool string) bool {
+	return slices.ContainsFunc(r.o.Pools, func(p doctor.PoolObject) bool { return p.Name == pool && p.Retires })
 }
 
 // starting is how long a node may take to register or to initialize before that counts as a failure. Most take one
@@ -161,7 +168,7 @@ func (r *reader) waiting(ctx context.Context) error {
 	for of, e := range last {
 		if e.Reason == "FailedScheduling" {
 			r.o.Waiting = append(r.o.Waiting, doctor.Waiter{Pod: e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name, Since: since[of],
-				Reason: outcome.ShortenTo(longestReason, e.Message), Limit: strings.Contains(e.Message, k8s.OverLimit)})
+				Reason: outcome.ShortenTo(longestReason, e.Message), Limit: k8s.OverLimit(e.Message, r.retires)})
 		}
 	}
 	return err

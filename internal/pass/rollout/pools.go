@@ -74,6 +74,8 @@ type view struct {
 	// waiters are the pods that have waited too long for a node, and refused says why launches of a pool have failed.
 	waiters map[types.UID]*waiter
 	refused map[string]refusal
+	// retiring are the NodePools that are being removed.
+	retiring []string
 	// interrupted counts the interruptions in the slot, by kind.
 	slot        slot
 	interrupted map[string]int
@@ -113,6 +115,9 @@ func newView(was store.Rollout, set k8s.PoolSet, now time.Time) *view {
 		object := &set.Pools[i]
 		name := object.GetName()
 		_, retiring := object.GetLabels()[ownership.Retiring]
+		if retiring {
+			v.retiring = append(v.retiring, name)
+		}
 		if retiring || v.pools[name] == nil && object.GetDeletionTimestamp() == nil { // made by a pass that has not been Reconciled
 			v.pools[name] = &pool{Pool: store.Pool{Pool: name, Ready: retiring}, removed: retiring}
 		}

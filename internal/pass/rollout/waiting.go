@@ -19,6 +19,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
@@ -41,6 +42,8 @@ type waiter struct {
 	message string // the scheduler's
 	// requests are what it requests of a node.
 	requests corev1.ResourceList
+	// avoids means that it takes no node of Karpenter's, which then says nothing about it.
+	avoids bool
 	// failed and nominated are Karpenter's last events about the pod: that it cannot have a node, and which one it is to have.
 	failed, nominated *corev1.Event
 }
@@ -56,7 +59,8 @@ func (v *view) wait(ctx context.Context, client *k8s.Client) error {
 		if message == "" || v.now.Sub(since) < waits || pod.DeletionTimestamp != nil || k8s.OfDaemonSet(pod) {
 			return nil
 		}
-		v.waiters[pod.UID] = &waiter{name: pod.Namespace + "/" + pod.Name, since: since, message: message, requests: k8s.Requests(pod)}
+		v.waiters[pod.UID] = &waiter{name: pod.Namespace + "/" + pod.Name, since: since, message: message, requests: k8s.Requests(pod),
+			avoids: avoids(pod)}
 		if len(v.waiters) == mostWaiting {
 			return errEnough
 		}
@@ -66,6 +70,22 @@ func (v *view) wait(ctx context.Context, client *k8s.Client) error {
 		return nil
 	}
 	return err
+}
+
+// avoids reports whether a pod requires nodes that no NodePool has. Karpenter publishes no events about such pods.
+func avoids(pod *corev1.Pod) bool {
+	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil ||
+		pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	for _, term := range pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, r := range term.MatchExpressions {
+			if r.Key == ownership.LabelPool && r.Operator == corev1.NodeSelectorOpDoesNotExist {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // launches notes why a NodeClaim has no instance, in Karpenter's words. Without its name: Karpenter tries again with another one, and the
@@ -175,7 +195,7 @@ func (v *view) cause(pod *waiter) (events.Cause, string) {
 	// Karpenter adds an error code of its own, UnfulfillableCapacity, whatever EC2's fleet has answered.
 	fleet, _, _ := strings.Cut(refused, " (aws-error-code=")
 	switch {
-	case strings.Contains(failed, k8s.OverLimit):
+	case k8s.OverLimit(failed, v.retires):
 		return events.CauseLimit, failed
 	case limited != "":
 		return events.CauseLimit, limited + ": " + failed
@@ -185,11 +205,16 @@ func (v *view) cause(pod *waiter) (events.Cause, string) {
 		return events.CauseRefused, refused
 	case failed != "":
 		return events.CauseUnfit, failed
+	case pod.avoids:
+		return events.CauseUnfit, "it takes no node of a NodePool (karpenter.sh/nodepool DoesNotExist); the scheduler: " + pod.message
 	case pod.nominated != nil:
 		return events.CauseStarting, k8s.Said(pod.nominated)
 	}
 	return events.CauseSilent, "the scheduler: " + pod.message
 }
+
+// retires reports whether a pool is being removed.
+func (v *view) retires(pool string) bool { return slices.Contains(v.retiring, pool) }
 
 // tooSmall finds the pools of which Karpenter says that no instance type is large enough for a pod.
 var tooSmall = regexp.MustCompile(`enough resources[^;]* karpenter\.sh/nodepool In \[([^\]]+)\]`)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
@@ -79,6 +80,17 @@ func TestWhyPodsWait(t *testing.T) {
 	}{
 		"the pool's limit": {func(s *scene, pod object) { s.says(pod, "FailedScheduling", limit, 9*minute) },
 			events.CauseLimit, "exceed limits for nodepool (NodePool=workload)", true},
+		"the pool's limit of nodes": {func(s *scene, pod object) {
+			s.says(pod, "FailedScheduling", "Failed to schedule pod, node limits have been exhausted for nodepool (NodePool=workload)", 9*minute)
+		}, events.CauseLimit, "exhausted for nodepool (NodePool=workload)", true},
+		"the limit of a pool that retires": {func(s *scene, pod object) {
+			retiring := nodePool("old")
+			retiring["metadata"].(object)["labels"].(object)[ownership.Retiring] = "true"
+			s.Create(retiring)
+			s.Create(claim("old-abcde", "old", "1", "1"))
+			s.says(pod, "FailedScheduling", "Failed to schedule pod, incompatible requirements, key app; all available instance types exceed "+
+				"limits for nodepool (NodePool=old)", 9*minute)
+		}, events.CauseUnfit, "key app", false},
 		"the rest of the pool's limit": {func(s *scene, pod object) {
 			s.limits("workload", "10", "9")
 			s.says(pod, "FailedScheduling", small, 9*minute)
@@ -140,6 +152,21 @@ func TestWhyPodsWait(t *testing.T) {
 			}
 			s.measures(`"WaitingPods":1`, 1)
 		})
+	}
+}
+
+// Karpenter says nothing about pods that require nodes without a NodePool, and does not have to.
+func TestPodsThatAvoidKarpenter(t *testing.T) {
+	s := begin(t, "workload")
+	pod := object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "web", "namespace": "default"}, "spec": object{
+		"containers": []any{object{"name": "web", "image": "web"}},
+		"affinity": object{"nodeAffinity": object{"requiredDuringSchedulingIgnoredDuringExecution": object{"nodeSelectorTerms": []any{
+			object{"matchExpressions": []any{object{"key": "karpenter.sh/nodepool", "operator": "DoesNotExist"}}}}}}}}}
+	s.Create(pod)
+	s.Status(pod, object{"phase": "Pending", "conditions": []any{condition("PodScheduled", "False", "Unschedulable", start)}})
+	if status := s.after(10 * minute); status.State != outcome.StateReconciled || len(status.Waiting) != 1 ||
+		status.Waiting[0].Cause != events.CauseUnfit || !strings.HasPrefix(status.Waiting[0].Reason, "it takes no node of a NodePool") {
+		t.Errorf("%s, %+v", status.State, status.Waiting)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// mostUserData is how many bytes of user data EC2 takes. Karpenter's own come to it.
+// mostUserData is how many bytes of user data EC2 takes. Karpenter adds its own.
 const mostUserData = 16 << 10
 
 // boot refuses settings that the CRD accepts but with which no node joins the cluster or takes a pod.
@@ -22,7 +22,7 @@ func (d *draft) boot() (found findings) {
 			"data, and never joins the cluster; leave it out")
 	}
 	userData, _ := d.spec()["userData"].(string)
-	if len(userData) > mostUserData {
+	if len(userData) > mostUserData && bootFamily(d.spec()) != familyBottlerocket { // whose TOML Karpenter writes anew, without comments
 		found.refuse(d.blame("userData"), "has %d bytes, and EC2 takes %d, so it would launch no node; write less, and have the nodes load the "+
 			"rest from S3", len(userData), mostUserData)
 	}

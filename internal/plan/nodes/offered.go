@@ -13,7 +13,7 @@ import (
 func (c Compiled) Offered(facts plan.Facts, inForce *plan.Plan) (problems, warnings []params.Problem) {
 	var refused, known findings
 	for _, d := range c.drafts {
-		if d.kind != "NodePool" || d.idle || facts.Offered == nil {
+		if d.kind != "NodePool" || d.idle || !c.config.Enabled {
 			continue
 		}
 		zones := c.zonesOf(d)
@@ -21,7 +21,8 @@ func (c Compiled) Offered(facts plan.Facts, inForce *plan.Plan) (problems, warni
 			return slices.ContainsFunc(facts.Offered[family], func(zone string) bool { return len(c.zones) == 0 || slices.Contains(zones, zone) })
 		}
 		for _, r := range d.requirements() {
-			if r.Key != keyFamily || r.Operator != "In" || r.allows == nil {
+			unknown := func(family string) bool { return facts.Offered[family] == nil }
+			if r.Key != keyFamily || r.Operator != "In" || r.allows == nil || slices.ContainsFunc(r.Values, unknown) {
 				continue
 			}
 			nowhere := slices.DeleteFunc(slices.Clone(r.Values), func(family string) bool { return len(facts.Offered[family]) > 0 })

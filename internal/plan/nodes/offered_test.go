@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -9,7 +10,7 @@ import (
 )
 
 func TestOffered(t *testing.T) {
-	offered := map[string][]string{"c6i": {"us-east-1a", "us-east-1b"}, "p5": {"us-east-1f"}, "g5": {"us-east-1b"}}
+	offered := map[string][]string{"c6i": {"us-east-1a", "us-east-1b"}, "p5": {"us-east-1f"}, "g5": {"us-east-1b"}, "zz9": {}}
 	const inA = `{"nodePool":{"template":{"spec":{"requirements":[` +
 		`{"key":"topology.kubernetes.io/zone","operator":"In","values":["us-east-1a"]},` +
 		`{"key":"karpenter.k8s.aws/instance-family","operator":"In","values":["g5"]}]}}}}`
@@ -21,6 +22,7 @@ func TestOffered(t *testing.T) {
 		{"c6i", "", offered, "", ""},
 		{"", "", offered, "", ""},
 		{"p5", "", nil, "", ""}, // not looked up
+		{"c7i", "", offered, "", ""},
 		{"p5", "", offered, "karpenter_instance_families: is p5, which EC2 does not offer in us-east-1a, us-east-1b, so NodePool workload", ""},
 		{"p5,zz9", "", offered, "karpenter_instance_families: is p5 or zz9, which EC2 does not offer in us-east-1a", ""},
 		{"p5,c6i", "", offered, "", ""},
@@ -48,10 +50,20 @@ func TestOffered(t *testing.T) {
 		problems, warnings := compiled.Offered(facts, nil)
 		says("problems", problems, c.problem)
 		says("warnings", warnings, c.warning)
+		if off, _ := compiledOff(texts, facts).Offered(facts, nil); len(off) > 0 {
+			t.Errorf("%s %s: while Karpenter is off: %v", c.families, c.config, off)
+		}
 		if c.problem != "" { // a rack that has it already goes on
 			problems, warnings := compiled.Offered(facts, &plan.Plan{NodePools: plan.NodePools{Objects: compiled.Objects()}})
 			says("problems in force", problems, "")
 			says("warnings in force", warnings, strings.Split(c.problem, ", so")[0])
 		}
 	}
+}
+
+// compiledOff compiles the objects of a rack whose Karpenter is off.
+func compiledOff(texts map[string]string, facts plan.Facts) Compiled {
+	off := maps.Clone(texts)
+	off["karpenter_enabled"] = "false"
+	return Compile(params.Parse(params.Input{Rack: "demo", Params: off}).Config, facts)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/resource"
@@ -27,23 +28,37 @@ func (i *Step) removeProfiles(ctx context.Context, p *plan.Plan, w *resource.Wri
 		for _, role := range profile.Roles {
 			_, err := i.IAM.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: &name,
 				RoleName: role.RoleName})
-			if err != nil && !noSuchEntity(err) {
+			if gone(err) {
+				return listed(name, err)
+			}
+			if err != nil {
 				return fmt.Errorf("instance profile %s: remove role: %w", name, err)
 			}
 		}
-		if _, err := i.IAM.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: &name}); err != nil {
-			// As with roles: if the answer was lost, the SDK's retry ends as AccessDenied.
+		_, err := i.IAM.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: &name})
+		if gone(err) { // as with roles: if the answer was lost, the SDK's retry ends as AccessDenied
 			left, failed := i.profiles(ctx, path)
 			if failed != nil {
 				return failed
 			}
 			if slices.ContainsFunc(left, func(p types.InstanceProfile) bool { return *p.InstanceProfileName == name }) {
-				return fmt.Errorf("instance profile %s: delete: %w", name, err)
+				return listed(name, err)
 			}
+		} else if err != nil {
+			return fmt.Errorf("instance profile %s: delete: %w", name, err)
 		}
 		w.Changed("deleted", "instance profile %s", name)
 	}
 	return nil
+}
+
+// gone reports whether an error may be IAM's answer about a profile that was deleted: the right is by path, and IAM knows no path of what
+// does not exist.
+func gone(err error) bool { return noSuchEntity(err) || outcome.Code(err) == "AccessDenied" }
+
+// listed waits for IAM's list to lose a profile that was deleted seconds ago. If the right is missing, the step's deadline ends that.
+func listed(name string, err error) error {
+	return outcome.Wait(poll, "IAM lists instance profile %s and does not delete it: it was deleted just now, or %v", name, err)
 }
 
 // profiles returns all instance profiles below a path. It reads all pages first, because deletions shift the pages.

@@ -58,9 +58,12 @@ func (n *run) empty(ctx context.Context, name string) (bool, error) {
 	if settled, err := n.settled(ctx, group, none); err != nil || !settled {
 		return false, err
 	}
+	before, err := n.before(ctx, outcome.BaselineSize(name), group)
+	if err != nil {
+		return false, err
+	}
 	if live.Min == 0 && live.Desired == 0 {
-		record, err := n.recorded(ctx, outcome.BaselineSize(name))
-		if err == nil && record.Before(created(group)) != nil {
+		if before != nil {
 			err = n.arbiter().Holds(ctx, n.plan.Rack, outcome.BaselineSize(name), zero)
 		}
 		return err == nil, err
@@ -147,42 +150,38 @@ func (n *run) restore(ctx context.Context, name string) (bool, error) {
 	return true, n.Baselines.Forget(ctx, n.plan.Rack, outcome.BaselineSize(name))
 }
 
-// emptied returns a group that Sawhorse has emptied, with the size that it had; nil if it has not, or if the group is gone. What is
-// recorded of an earlier group of the same name is forgotten.
+// emptied returns a group that Sawhorse has emptied, with the size that it had; nil if it has not, or if the group is gone.
 func (n *run) emptied(ctx context.Context, name, key string) (*types.Nodegroup, *plan.Scaling, error) {
-	record, err := n.recorded(ctx, key)
-	if err != nil || record == nil {
+	if _, is, err := n.Baselines.Get(ctx, n.plan.Rack, key); err != nil || !is { // most groups, which need not be described
 		return nil, nil, err
 	}
 	group, err := n.group(ctx, name)
 	if err != nil || group == nil {
 		return nil, nil, err
 	}
-	before := record.Before(created(group))
-	if before == nil {
-		if err := n.arbiter().Withdraw(ctx, n.plan.Rack, key); err != nil {
-			return nil, nil, err
-		}
-		err = n.Baselines.Forget(ctx, n.plan.Rack, key)
-	}
+	before, err := n.before(ctx, key, group)
 	return group, before, err
 }
 
-// record records the size of a group before it is emptied, once.
-func (n *run) record(ctx context.Context, key string, group *types.Nodegroup) error {
-	earlier, err := n.recorded(ctx, key)
-	if err != nil || earlier.Before(created(group)) != nil {
-		return err
+// before returns the size that a group had before Sawhorse emptied it; nil if it has not. What is recorded of an earlier group of the
+// same name is forgotten.
+func (n *run) before(ctx context.Context, key string, group *types.Nodegroup) (*plan.Scaling, error) {
+	record, err := outcome.Recorded[outcome.Emptied](ctx, n.Baselines, n.plan.Rack, key)
+	if err != nil || record == nil {
+		return nil, err
 	}
-	write := n.Baselines.RecordOnce
-	if earlier != nil {
-		write = n.Baselines.Replace
+	if before := record.Before(created(group)); before != nil {
+		return before, nil
 	}
-	return outcome.Record(ctx, write, n.plan.Rack, key, outcome.Emptied{Scaling: size(group), Created: created(group)})
+	if err := n.arbiter().Withdraw(ctx, n.plan.Rack, key); err != nil {
+		return nil, err
+	}
+	return nil, n.Baselines.Forget(ctx, n.plan.Rack, key)
 }
 
-func (n *run) recorded(ctx context.Context, key string) (*outcome.Emptied, error) {
-	return outcome.Recorded[outcome.Emptied](ctx, n.Baselines, n.plan.Rack, key)
+// record records the size of a group before it is emptied.
+func (n *run) record(ctx context.Context, key string, group *types.Nodegroup) error {
+	return outcome.Record(ctx, n.Baselines.RecordOnce, n.plan.Rack, key, outcome.Emptied{Scaling: size(group), Created: created(group)})
 }
 
 func created(group *types.Nodegroup) time.Time { return aws.ToTime(group.CreatedAt) }

@@ -92,6 +92,9 @@ func (n *run) unbound(ctx context.Context, group *types.Nodegroup) (may, now boo
 	if settled, err := n.settled(ctx, group, none); err != nil || !settled {
 		return true, false, err
 	}
+	if _, err := n.before(ctx, key, group); err != nil {
+		return false, false, err
+	}
 	if err := n.record(ctx, key, group); err != nil {
 		return false, false, err
 	}

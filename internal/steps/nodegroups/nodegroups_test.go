@@ -145,6 +145,17 @@ func TestABuildGroupThatIsNoneAnyMore(t *testing.T) {
 	s.unchanged("build")
 }
 
+// An earlier release recorded a size without the group's creation.
+func TestASizeWithoutACreation(t *testing.T) {
+	s := begin(t)
+	s.done("build")
+	s.baselines.Kept[outcome.BaselineSize("build")] = `{"minSize":1,"maxSize":5,"desiredSize":2}`
+	s.plan.Nodegroups.BuildEmpty = false
+	if s.done("build"); s.size("build") != "1 2 5" {
+		t.Errorf("the size is %s", s.size("build"))
+	}
+}
+
 // What is recorded of a group that was deleted says nothing about a later one of its name.
 func TestALaterGroupOfTheSameName(t *testing.T) {
 	s := begin(t)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
@@ -159,6 +160,9 @@ func (q *Step) removeRule(ctx context.Context, p *plan.Plan, w *resource.Writer)
 		First: func(ctx context.Context) error { return q.removeTargets(ctx, p, live.targets, w) },
 		Do: func(ctx context.Context) error {
 			_, err := q.Rules.DeleteRule(ctx, &eventbridge.DeleteRuleInput{Name: &p.Queue.Rule.Name})
+			if outcome.Code(err) == "ValidationException" && strings.Contains(err.Error(), "has targets") {
+				return outcome.Wait(creationLag, "EventBridge still shows targets of rule %s", p.Queue.Rule.Name)
+			}
 			return wrap(known(err), "rule %s: delete", p.Queue.Rule.Name)
 		},
 	})
@@ -174,7 +178,11 @@ func (q *Step) removeTargets(ctx context.Context, p *plan.Plan, live []types.Tar
 		err := w.Write(ctx, resource.Write{
 			Aspect: targetsOf(p) + id, Read: resource.There,
 			Do: func(ctx context.Context) error {
-				_, err := q.Rules.RemoveTargets(ctx, &eventbridge.RemoveTargetsInput{Rule: &p.Queue.Rule.Name, Ids: []string{id}})
+				removed, err := q.Rules.RemoveTargets(ctx, &eventbridge.RemoveTargetsInput{Rule: &p.Queue.Rule.Name, Ids: []string{id}})
+				if err == nil && removed.FailedEntryCount > 0 {
+					refused := removed.FailedEntries[0]
+					err = fmt.Errorf("EventBridge refused it: %s", cmp.Or(aws.ToString(refused.ErrorMessage), aws.ToString(refused.ErrorCode)))
+				}
 				return wrap(known(err), "rule %s: remove targets", p.Queue.Rule.Name)
 			},
 		})

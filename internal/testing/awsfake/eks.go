@@ -217,7 +217,7 @@ func (e *EKS) group(call string, cluster *string, name string) (*types.Nodegroup
 // Group adds a node group.
 func (e *EKS) Group(name string, size types.NodegroupScalingConfig, labels map[string]string) *types.Nodegroup {
 	e.Groups[name] = &types.Nodegroup{
-		NodegroupName: &name, Status: types.NodegroupStatusActive, ScalingConfig: &size, Labels: labels,
+		NodegroupName: &name, Status: types.NodegroupStatusActive, ScalingConfig: &size, Labels: labels, CreatedAt: new(e.Now()),
 		CapacityType:  types.CapacityTypesOnDemand,
 		InstanceTypes: []string{"m6i.large"}, AmiType: types.AMITypesAl2023X8664Standard, Subnets: []string{"subnet-b", "subnet-a"},
 		Resources: &types.NodegroupResources{AutoScalingGroups: []types.AutoScalingGroup{{Name: new("eks-" + name)}}},
