@@ -224,8 +224,8 @@ func (s source) protectedTags(config map[string]any) {
 				"the tag %s in ec2NodeClass.tags is too long: AWS takes 128 characters of a key and 256 of a value; write fewer",
 				Quoted(key))
 		case !taggable.MatchString(key + value):
-			s.warning(s.parameter, at, "the tag %s in ec2NodeClass.tags is %s, and IAM, whose instance profile gets it when the pool is made, takes "+
-				"letters, digits, spaces and _.:/=+-@ in a tag; a new pool would not become Ready; write others", Quoted(key), Quoted(value))
+			s.warning(s.parameter, at, "the tag %s in ec2NodeClass.tags is %s, and IAM, whose instance profile gets it when the pool is made, "+
+				"takes letters, digits, spaces and _.:/=+-@ in a tag; a new pool would not become Ready; write others", Quoted(key), Quoted(value))
 		}
 		if twin := seen.add(key); twin != "" {
 			s.refuse(at, "and the tag %s are one to IAM, which refuses both together; spell them alike, or leave one out", Quoted(twin))
