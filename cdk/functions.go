@@ -55,7 +55,7 @@ var functions = []function{
 	{name: "report", memory: 256, pass: true},
 	{name: "resync", memory: 256},
 	// One call looks at the nodes of all racks, a few at a time.
-	{name: "rollout", memory: 1024, cluster: true, timeout: rolloutTimeout},
+	{name: "rollout", memory: 256, cluster: true, timeout: rolloutTimeout},
 }
 
 // functionTimeout is in seconds. It is less than the state machine's TimeoutSeconds of a task, which is

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
@@ -43,6 +44,30 @@ func TestADeletionWhoseAnswerIsLost(t *testing.T) {
 	if len(cloud.IAM.Roles) != 0 || len(cloud.IAM.Profiles) != 0 {
 		t.Errorf("left: %v, %v", cloud.IAM.Roles, cloud.IAM.Profiles)
 	}
+}
+
+// lists shows a profile that was deleted seconds ago: a replica of IAM lags.
+type lists struct{ *awsfake.IAM }
+
+func (l lists) ListInstanceProfiles(context.Context, *iam.ListInstanceProfilesInput, ...func(*iam.Options)) (
+	*iam.ListInstanceProfilesOutput, error) {
+	return &iam.ListInstanceProfilesOutput{InstanceProfiles: []types.InstanceProfile{{InstanceProfileName: new("gone"),
+		Path: new("/karpenter/eu-central-1/demo/x/"), Roles: []types.Role{{RoleName: new(nodesName)}}}}}, nil
+}
+
+// The step waits for a profile that IAM lists and does not have.
+func TestAProfileThatIsStillListed(t *testing.T) {
+	cloud, i := begin()
+	run(t, i, wanted(true, true))
+	i.IAM = lists{cloud.IAM}
+	off := wanted(false, true)
+	off.Cluster.Gone = true
+	progress, err := i.Run(t.Context(), off, "")
+	if err != nil || progress.Wait != poll || !strings.Contains(progress.Note, "IAM lists instance profile gone") {
+		t.Errorf("%+v, %v", progress, err)
+	}
+	i.IAM = cloud.IAM
+	run(t, i, off)
 }
 
 // A deletion whose answer was lost, while IAM still returns the role, is waited for. A refusal that lasts ends the
