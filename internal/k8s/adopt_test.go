@@ -206,3 +206,27 @@ func TestServes(t *testing.T) {
 		t.Error("an API server that does not answer serves nothing")
 	}
 }
+
+// The API server's own defaults of RollingUpdate, which nobody owns, keep no Deployment from becoming one of the type Recreate.
+func TestAdoptFromRollingUpdateToRecreate(t *testing.T) {
+	cluster := k8stest.New(t)
+	with := func(strategy map[string]any) plan.Object {
+		object := controller(nil)
+		object["spec"].(map[string]any)["strategy"] = strategy
+		return object
+	}
+	t.Cleanup(func() { cluster.Remove(controller(nil)) })
+	for _, strategy := range []map[string]any{
+		{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxUnavailable": 1}}, {"type": "Recreate"},
+		{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxUnavailable": 1}},
+	} {
+		applied, err := client(t, cluster.Config).Adopt(ctx, "demo", "karpenter", with(strategy))
+		if err != nil {
+			t.Fatalf("%v: %v", strategy, err)
+		}
+		live, _, _ := unstructured.NestedString(applied.Live.Object, "spec", "strategy", "type")
+		if live != strategy["type"] {
+			t.Errorf("%v: %s", strategy, live)
+		}
+	}
+}
