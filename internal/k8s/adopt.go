@@ -72,14 +72,7 @@ func (c *Client) Adopt(ctx context.Context, rack, release string, manifest plan.
 // server has said, which is the error if the manifest itself is invalid.
 func (c *Client) overwrite(ctx context.Context, kind Kind, live, object *unstructured.Unstructured, invalid error) (Applied, error) {
 	applied := Applied{Subject: Subject(object), Live: live}
-	merged := object.DeepCopy()
-	if strategy, _, _ := unstructured.NestedString(merged.Object, "spec", "strategy", "type"); strategy == "Recreate" {
-		// The parameters of RollingUpdate are defaults of the API server, which nobody owns, and Recreate takes none.
-		if err := unstructured.SetNestedField(merged.Object, nil, "spec", "strategy", "rollingUpdate"); err != nil {
-			return applied, err
-		}
-	}
-	body, err := merged.MarshalJSON()
+	body, err := object.MarshalJSON()
 	if err != nil {
 		return applied, err
 	}
