@@ -16,9 +16,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
-// doNotDisrupt is Karpenter's annotation on pods and nodes that are not to be disrupted.
-const doNotDisrupt = "karpenter.sh/do-not-disrupt"
-
 // reason is the answer: of a node, or of a pool with its nodes and the first of them that should go.
 type reason struct {
 	Pool *poolReason `json:"pool,omitempty"`
@@ -199,16 +196,20 @@ func (s *seen) movable(claim *nodeClaim) []*corev1.Pod {
 // up for its terminationGracePeriod only (Karpenter's NewCandidate in pkg/controllers/disruption/types.go).
 func (s *seen) pins(claim *nodeClaim, why string, node *corev1.Node, n *nodeReason) {
 	keeps := func(format string, args ...any) { n.Keeps = append(n.Keeps, fmt.Sprintf(format, args...)) }
-	if node != nil && node.Annotations[doNotDisrupt] == "true" || claim.Annotations[doNotDisrupt] == "true" {
-		keeps("the node has the annotation %s", doNotDisrupt)
+	if node != nil && node.Annotations[ownership.DoNotDisrupt] == "true" || claim.Annotations[ownership.DoNotDisrupt] == "true" {
+		keeps("the node has the annotation %s", ownership.DoNotDisrupt)
 	}
 	pods, movable := s.running(claim), s.movable(claim)
 	if why == "Drifted" && claim.Spec.TerminationGracePeriod != "" {
 		pods, movable = nil, nil
 	}
 	for _, pod := range pods { // of a DaemonSet too
-		if pod.Annotations[doNotDisrupt] == "true" {
-			keeps("pod %s/%s has the annotation %s", pod.Namespace, pod.Name, doNotDisrupt)
+		switch stays := k8s.Undisturbed(pod, s.now); stays {
+		case "":
+		case ownership.DoNotDisrupt:
+			keeps("pod %s/%s has the annotation %s", pod.Namespace, pod.Name, stays)
+		default:
+			keeps("pod %s/%s has the annotation %s, which Karpenter reads from 1.12 on", pod.Namespace, pod.Name, stays)
 		}
 	}
 	for _, pod := range movable {

@@ -110,24 +110,32 @@ func TestWhy(t *testing.T) {
 				"spec": fields{"selector": fields{"matchLabels": fields{"app": "shop"}}}}
 		}, "kept      PodDisruptionBudget shop/shop allows no eviction of pod shop-1 now\n"},
 		"a pod not to be disrupted": {func(c *clusterOfOne) {
-			c.pod["metadata"].(fields)["annotations"] = fields{doNotDisrupt: "true"}
+			c.pod["metadata"].(fields)["annotations"] = fields{ownership.DoNotDisrupt: "true"}
 		}, "kept      pod shop/shop-1 has the annotation karpenter.sh/do-not-disrupt\n"},
+		"a pod not to be disrupted for a while": {func(c *clusterOfOne) {
+			c.pod["metadata"].(fields)["annotations"] = fields{ownership.DoNotDisrupt: "2h"}
+			c.pod["status"] = fields{"startTime": "2026-11-21T10:30:00Z"}
+		}, "annotation karpenter.sh/do-not-disrupt=2h until 2026-11-21T12:30:00Z, which Karpenter reads from 1.12 on\n"},
+		"a pod that was not to be disrupted": {func(c *clusterOfOne) {
+			c.pod["metadata"].(fields)["annotations"] = fields{ownership.DoNotDisrupt: "1h"}
+			c.pod["status"] = fields{"startTime": "2026-11-21T10:30:00Z"}
+		}, "state     made from the pool's present template\nnext      it expires in 29d20h"},
 		"a DaemonSet's pod not to be disrupted": {func(c *clusterOfOne) {
 			meta := c.pod["metadata"].(fields)
-			meta["annotations"], meta["ownerReferences"] = fields{doNotDisrupt: "true"}, []any{fields{"kind": "DaemonSet", "name": "shop"}}
+			meta["annotations"], meta["ownerReferences"] = fields{ownership.DoNotDisrupt: "true"}, []any{fields{"kind": "DaemonSet", "name": "shop"}}
 		}, "kept      pod shop/shop-1 has the annotation karpenter.sh/do-not-disrupt\n"},
 		"a pod that may hold up a drifted node for an hour only": {func(c *clusterOfOne) {
 			c.with(condition("Drifted", "True", ""))
 			c.spec(c.claim, "terminationGracePeriod", "1h")
-			c.pod["metadata"].(fields)["annotations"] = fields{doNotDisrupt: "true"}
+			c.pod["metadata"].(fields)["annotations"] = fields{ownership.DoNotDisrupt: "true"}
 		}, "(Drifted)\nnext      Karpenter replaces it\n"},
 		"one that it keeps from being consolidated": {func(c *clusterOfOne) {
 			c.with(condition("Consolidatable", "True", ""))
 			c.spec(c.claim, "terminationGracePeriod", "1h")
-			c.pod["metadata"].(fields)["annotations"] = fields{doNotDisrupt: "true"}
+			c.pod["metadata"].(fields)["annotations"] = fields{ownership.DoNotDisrupt: "true"}
 		}, "kept      pod shop/shop-1 has the annotation karpenter.sh/do-not-disrupt\n"},
 		"a node not to be disrupted": {func(c *clusterOfOne) {
-			c.node["metadata"].(fields)["annotations"] = fields{doNotDisrupt: "true"}
+			c.node["metadata"].(fields)["annotations"] = fields{ownership.DoNotDisrupt: "true"}
 		}, "kept      the node has the annotation karpenter.sh/do-not-disrupt\n"},
 		"a window": {func(c *clusterOfOne) {
 			c.with(condition("Drifted", "True", ""))

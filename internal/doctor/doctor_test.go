@@ -470,13 +470,13 @@ var cases = []example{
 		"2 for other reasons"}},
 	{"pending-pods", "events not to be seen", func(o *Observed) { o.Unseen[PodEvents] = "forbidden" }, []string{"unknown: forbidden"}},
 	{"do-not-disrupt", "both words", func(o *Observed) {
-		o.Pods = append(o.Pods, pod("shop", "job", "system-1", nil, map[string]string{stay: "true"}),
+		o.Pods = append(o.Pods, pod("shop", "job", "system-1", nil, map[string]string{ownership.DoNotDisrupt: "true"}),
 			pod("shop", "old", "system-1", nil, map[string]string{stayOfOld: "false"}))
 	}, []string{"info: pods with karpenter.sh/do-not-disrupt=true (1): shop/job", "info: Karpenter does not read (1): shop/old"}},
 	{"do-not-disrupt", "the controller's own", func(o *Observed) {
 		o.Pods = append(o.Pods,
 			pod("kube-system", "karpenter-1", "system-1", map[string]string{"app.kubernetes.io/name": "karpenter"},
-				map[string]string{stay: "true"}))
+				map[string]string{ownership.DoNotDisrupt: "true"}))
 	}, nil},
 }
 

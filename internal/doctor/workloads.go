@@ -110,25 +110,24 @@ func barePods(o *Observed, found *findings) {
 	}
 }
 
-const (
-	stay      = "karpenter.sh/do-not-disrupt"
-	stayOfOld = "cluster-autoscaler.kubernetes.io/safe-to-evict"
-)
+const stayOfOld = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 func doNotDisrupt(o *Observed, found *findings) {
 	staying := podsThat(o, func(p *corev1.Pod) bool {
 		controller := p.Namespace == ownership.Namespace && p.Labels["app.kubernetes.io/name"] == ownership.ReleaseController
-		return p.Annotations[stay] == "true" && !controller
+		return p.Annotations[ownership.DoNotDisrupt] == "true" && !controller
 	})
 	if len(staying) > 0 {
-		found.add(Info, fmt.Sprintf("pods with %s=true (%d): %s", stay, len(staying), some(staying)),
+		found.add(Info, fmt.Sprintf("pods with %s=true (%d): %s", ownership.DoNotDisrupt, len(staying), some(staying)),
 			"Keep it for jobs that must not start over. On services, use a PodDisruptionBudget; "+
 				"for a bound, set terminationGracePeriod in karpenter_config.")
 	}
-	unread := podsThat(o, func(p *corev1.Pod) bool { return p.Annotations[stayOfOld] == "false" && p.Annotations[stay] == "" })
+	unread := podsThat(o, func(p *corev1.Pod) bool {
+		return p.Annotations[stayOfOld] == "false" && p.Annotations[ownership.DoNotDisrupt] == ""
+	})
 	if len(unread) > 0 {
 		found.add(Info, fmt.Sprintf("pods with %s=false, which Karpenter does not read (%d): %s", stayOfOld, len(unread), some(unread)),
-			"Give those that must not be moved "+stay+"=true in their pod template.")
+			"Give those that must not be moved "+ownership.DoNotDisrupt+"=true in their pod template.")
 	}
 }
 

@@ -29,7 +29,7 @@ func (s *survey) evictable(ctx context.Context, client *k8s.Client, m *member, v
 		about := func(why string) string {
 			return fmt.Sprintf("pod %s/%s on node %s %s", pod.Namespace, pod.Name, m.node.Name, why)
 		}
-		why := cmp.Or(obstacle(pod), refused(pod, budgets))
+		why := cmp.Or(s.obstacle(pod), refused(pod, budgets))
 		switch {
 		case pod.DeletionTimestamp != nil:
 			leaves = about("is ending")
@@ -47,14 +47,15 @@ func (s *survey) evictable(ctx context.Context, client *k8s.Client, m *member, v
 
 // obstacle returns why a pod must not be evicted; "" if it may be. The controller's pods have the annotation against Karpenter itself,
 // and a PodDisruptionBudget of their own.
-func obstacle(pod *corev1.Pod) string {
+func (s *survey) obstacle(pod *corev1.Pod) string {
+	undisturbed := k8s.Undisturbed(pod, s.now)
 	switch {
 	case controllerOf(pod) == "":
 		return "belongs to no controller that would start it elsewhere; delete it, if it is not needed"
 	case pod.Namespace == ownership.Namespace && pod.Labels["app.kubernetes.io/name"] == ownership.ReleaseController:
 		return ""
-	case pod.Annotations["karpenter.sh/do-not-disrupt"] == "true":
-		return "has karpenter.sh/do-not-disrupt"
+	case undisturbed != "":
+		return "has " + undisturbed
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -53,14 +54,14 @@ func markOf(node *unstructured.Unstructured) string {
 	return node.GetAnnotations()[ownership.AnnotationMigrating]
 }
 
-// ReadView reads what there is to do for a migration.
-func ReadView(ctx context.Context, client *k8s.Client, m plan.Migration) (View, error) {
+// ReadView reads what there is to do for a migration now.
+func ReadView(ctx context.Context, client *k8s.Client, m plan.Migration, now time.Time) (View, error) {
 	var v View
 	nodes, err := Nodes(ctx, client, "")
 	if err != nil {
 		return v, err
 	}
-	s := &survey{plan: m, nodes: map[string]*member{}}
+	s := &survey{plan: m, now: now, nodes: map[string]*member{}}
 	for i := range nodes {
 		group := nodes[i].GetLabels()[ownership.LabelNodeGroup]
 		migrates := slices.Contains(m.Groups, group)

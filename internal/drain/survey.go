@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,7 @@ import (
 // survey is what is known of the nodes and the pods of the system groups.
 type survey struct {
 	plan  plan.Migration
+	now   time.Time
 	nodes map[string]*member // of the system groups, by name
 	// waiting are pods that are not Ready, by the UID of their controller.
 	waiting map[string][]*corev1.Pod
@@ -115,7 +117,7 @@ func (s *survey) going() (all []*member) {
 	slices.SortFunc(all, byName)
 	slices.SortFunc(rest, byName)
 	slices.SortFunc(candidates, func(a, b *member) int {
-		return cmp.Or(a.obstacles()-b.obstacles(), len(a.bound)-len(b.bound), len(a.pods)-len(b.pods), byName(a, b))
+		return cmp.Or(s.obstacles(a)-s.obstacles(b), len(a.bound)-len(b.bound), len(a.pods)-len(b.pods), byName(a, b))
 	})
 	zones := zonesOf(slices.Concat(all, rest))
 	for _, m := range candidates {
@@ -127,10 +129,10 @@ func (s *survey) going() (all []*member) {
 	return all
 }
 
-// obstacles returns how many pods must not be evicted from the node.
-func (m *member) obstacles() (n int) {
+// obstacles returns how many pods must not be evicted from a node.
+func (s *survey) obstacles(m *member) (n int) {
 	for _, pod := range m.pods {
-		if obstacle(pod) != "" {
+		if s.obstacle(pod) != "" {
 			n++
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // PodsOf lists the pods of a Deployment, including those of an earlier template.
@@ -88,6 +90,27 @@ func Unschedulable(pod *corev1.Pod) (since time.Time, message string) {
 func OfDaemonSet(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && owner.Kind == DaemonSet.Name
+}
+
+// Undisturbed returns the annotation by which a pod is not to be disrupted now; "" if it may be. The value is true, or how long after
+// the pod's start: Karpenter reads that from 1.12 on (IsDoNotDisruptActive in its pkg/utils/pod).
+func Undisturbed(pod *corev1.Pod, now time.Time) string {
+	value := pod.Annotations[ownership.DoNotDisrupt]
+	if value == "true" {
+		return ownership.DoNotDisrupt
+	}
+	span, err := time.ParseDuration(value)
+	if err != nil || span <= 0 {
+		return ""
+	}
+	if pod.Status.StartTime == nil {
+		return ownership.DoNotDisrupt + "=" + value
+	}
+	until := pod.Status.StartTime.Add(span)
+	if !now.Before(until) {
+		return ""
+	}
+	return ownership.DoNotDisrupt + "=" + value + " until " + until.UTC().Format(time.RFC3339)
 }
 
 // crashes is the number of restarts after which a container that ends by itself counts as failed. The kubelet waits longer

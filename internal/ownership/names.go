@@ -209,6 +209,9 @@ const (
 	NodePoolHashVersion = "karpenter.sh/nodepool-hash-version"
 )
 
+// DoNotDisrupt is Karpenter's annotation on pods and nodes that are not to be disrupted.
+const DoNotDisrupt = "karpenter.sh/do-not-disrupt"
+
 // AnnotationMigrating is on a node that migrate_node_groups empties, see package drain.
 const AnnotationMigrating = "sawhorse.dev/migrating"
 

@@ -83,6 +83,12 @@ func Metrics(s *Script, folder string, update bool, versions ...string) {
 	s.Reconciled(s.Put("karpenter_version", "1.10.0"))
 }
 
+// late is a pod that fits on no node that has one of orders, so that Karpenter launches one for it.
+var late = app{name: "late", replicas: 1, cpu: `"3"`, spec: `affinity:
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+          - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: orders}}}`}
+
 // counts gives the controller something to count, and returns all series that it had meanwhile.
 func counts(s *Script) []string {
 	seen := map[string]string{}
@@ -110,13 +116,13 @@ func counts(s *Script) []string {
 		Call: fault.Call{Function: fault.Karpenter, Service: "ec2", Action: "CreateFleet"}, Nth: 1, Seconds: 600, Kind: fault.Refuse,
 		Code: "InsufficientInstanceCapacity",
 	})
-	late := app{name: "late", replicas: 1, cpu: `"3"`}
+	defer s.inject() // a chapter that ends early leaves no fault to the next one
 	s.Type(late.apply())
 	for _, pattern := range selected {
 		has(pattern)
 	}
-	late.end(s)
 	s.inject()
+	late.end(s)
 	single.end(s)
 	s.Until("nodes of NodePools", nodes, "", 3*time.Minute)
 	look()

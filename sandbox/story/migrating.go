@@ -87,6 +87,7 @@ func Migrating(s *Script, charts string) {
 		s.Reconciled(s.Request())
 		s.Note("without a controller", time.Since(began))
 		s.Until("NodePools", poolsReady, "default=True workload=True", time.Minute)
+		s.Equal("why Karpenter would replace their nodes", driftedOf(s, "default"), "")
 		s.Check("pods", podsNow, pods)
 		s.Check("NodeClaims", claimsNow, claimed)
 	})
@@ -96,6 +97,7 @@ func Migrating(s *Script, charts string) {
 		second := app{name: "more", replicas: 1, cpu: `"2"`}
 		second.start(s)
 		s.Check("the NodePool of its node", second.where(), "workload")
+		s.Equal("why Karpenter would replace their nodes", driftedOf(s, "default"), "")
 		second.end(s)
 	})
 

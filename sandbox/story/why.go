@@ -54,11 +54,11 @@ func Why(s *Script) {
 			return fmt.Sprint(s.Status().says("launches of the pool fail: "))
 		}, "true", time.Minute)
 		s.inject()
+		s.Await("drifted nodes, with launches and a budget", func() string { return drifted(s) }, "false", 5*time.Minute)
 	})
 
 	s.Chapter("It is due for rotation, it expires soon, and it is empty", func() {
 		s.Reconciled(s.Change(map[string]string{"karpenter_disruption_budget_nodes": "0", "karpenter_rotate_after": "2h"}))
-		s.Await("drifted nodes", func() string { return drifted(s) }, "false", 5*time.Minute)
 		s.sandbox(http.MethodPost, "age?by=3h", nil, nil)
 		s.Reconciled(s.Request("full"))
 		says("workload", "rotation", "due for rotation")

@@ -27,12 +27,50 @@ func (e Event) slot() slot {
 	return slot{due.Add(-time.Duration(e.Minutes) * time.Minute), due}
 }
 
-// interrupts counts an event of Karpenter's about an interruption, by its kind. Karpenter sends one about the node too.
+// interruption is what Karpenter has said of one NodeClaim.
+type interruption struct {
+	// kinds are the interruptions in the slot, and foreseen means that there was one, at whatever time, before the instance's end.
+	kinds    []string
+	foreseen bool
+	// ends means that Karpenter has ended the node because of an interruption.
+	ends bool
+}
+
+// interrupts notes an event of Karpenter's about an interruption. Karpenter sends one about the node too.
 func (v *view) interrupts(e *corev1.Event) {
-	at := k8s.LastSeen(e)
-	if interruptions[e.Reason] && e.InvolvedObject.Kind == k8s.NodeClaim.Name && !at.Before(v.slot.begin) && at.Before(v.slot.end) {
-		v.interrupted[e.Reason]++
+	if e.InvolvedObject.Kind != k8s.NodeClaim.Name || !interruptions[e.Reason] && e.Reason != "TerminatingOnInterruption" {
+		return
 	}
+	of := v.taken[e.InvolvedObject.Name]
+	if of == nil {
+		of = &interruption{}
+		v.taken[e.InvolvedObject.Name] = of
+	}
+	if e.Reason == "TerminatingOnInterruption" {
+		of.ends = true
+		return
+	}
+	of.foreseen = of.foreseen || !ends(e.Reason)
+	if at := k8s.LastSeen(e); !at.Before(v.slot.begin) && at.Before(v.slot.end) {
+		of.kinds = append(of.kinds, e.Reason)
+	}
+}
+
+// ends reports whether Karpenter says by a reason that an instance ends. It says so of those too that it ends itself.
+func ends(reason string) bool { return reason == "InstanceStopping" || reason == "InstanceTerminating" }
+
+// interrupted counts the interruptions by kind. The end of an instance is one only if Karpenter ended the node for it, and if
+// it is not the end of one that it has counted before.
+func (v *view) interrupted() map[string]int {
+	counts := map[string]int{}
+	for _, of := range v.taken {
+		for _, kind := range of.kinds {
+			if !ends(kind) || of.ends && !of.foreseen {
+				counts[kind]++
+			}
+		}
+	}
+	return counts
 }
 
 // counts reports whether there may be interruptions to count: there are nodes, or there were some at the last look, and EC2 has taken

@@ -11,9 +11,10 @@ import (
 func TestInterruptions(t *testing.T) {
 	s := begin(t, "workload")
 	s.runs(claim("a", "workload", "1", "1"))
+	of := "a"
 	says := func(name, kind, reason string, at time.Time) {
 		event := object{"apiVersion": "v1", "kind": "Event", "metadata": object{"name": name, "namespace": "default"}, "reason": reason,
-			"message": "it was triggered", "lastTimestamp": at.Format(time.RFC3339), "involvedObject": object{"kind": kind, "name": name},
+			"message": "it was triggered", "lastTimestamp": at.Format(time.RFC3339), "involvedObject": object{"kind": kind, "name": of},
 			"source": object{"component": "karpenter"}}
 		s.Create(event)
 	}
@@ -28,13 +29,22 @@ func TestInterruptions(t *testing.T) {
 	says("5", "NodeClaim", "SpotInterrupted", slot.Add(5*time.Minute)) // the next tick's
 	says("6", "NodeClaim", "SpotInterrupted", slot.Add(-time.Second))
 	says("7", "NodeClaim", "Launched", slot)
+	of = "b" // Karpenter ends it itself
+	says("8", "NodeClaim", "InstanceTerminating", slot)
+	of = "c" // it is ended by hand
+	says("9", "NodeClaim", "InstanceTerminating", slot)
+	says("10", "NodeClaim", "TerminatingOnInterruption", slot)
+	of = "d" // the end of a spot instance whose interruption was counted before
+	says("11", "NodeClaim", "SpotInterrupted", slot.Add(-2*time.Second))
+	says("12", "NodeClaim", "TerminatingOnInterruption", slot.Add(-2*time.Second))
+	says("13", "NodeClaim", "InstanceTerminating", slot)
 	for _, c := range []struct {
 		event Event
 		at    time.Duration
 		want  map[string]int
 	}{
-		{due(5), 5 * time.Minute, map[string]int{"SpotInterrupted": 2, "InstanceUnhealthy": 1}},
-		{due(5), 9 * time.Minute, map[string]int{"SpotInterrupted": 2, "InstanceUnhealthy": 1}}, // a late tick
+		{due(5), 5 * time.Minute, map[string]int{"SpotInterrupted": 2, "InstanceUnhealthy": 1, "InstanceTerminating": 1}},
+		{due(5), 9 * time.Minute, map[string]int{"SpotInterrupted": 2, "InstanceUnhealthy": 1, "InstanceTerminating": 1}}, // a late tick
 		{due(10), 10 * time.Minute, map[string]int{"SpotInterrupted": 1}},
 		{Event{}, 5 * time.Minute, nil},
 	} {

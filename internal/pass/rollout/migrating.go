@@ -18,7 +18,7 @@ func (r *Rollout) migrating(ctx context.Context, client *k8s.Client, was store.R
 	if len(was.Migration.Groups) == 0 {
 		return nil, "", nil
 	}
-	view, err := drain.ReadView(ctx, client, was.Migration)
+	view, err := drain.ReadView(ctx, client, was.Migration, r.Now())
 	if err != nil || view.Node == nil {
 		return nil, "", err
 	}

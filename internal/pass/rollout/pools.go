@@ -25,8 +25,10 @@ const (
 	// registering is how long a node may take from its launch until it registers. Most take one minute. With ticks of five
 	// minutes, a node that does not register is reported within ten.
 	registering = 4 * time.Minute
-	// registeringMetal is the same for bare metal, which takes longer to boot. Karpenter gives up after 15 minutes.
+	// registeringMetal is the same for bare metal, which takes longer to boot.
 	registeringMetal = 14 * time.Minute
+	// givesUp is how long Karpenter waits for a node to register before it deletes its NodeClaim.
+	givesUp = 15 * time.Minute
 )
 
 // running reads the NodePools, EC2NodeClasses and NodeClaims of a rack, and the pods of its cluster that wait for a node. It
@@ -62,7 +64,7 @@ func (r *Rollout) running(ctx context.Context, client *k8s.Client, was store.Rol
 	}
 	next = was
 	next.Pools, next.Emptied, next.Waiting, next.Latest = v.result(), emptied, v.waiting(), v.latest(was.Latest)
-	return next, v.interrupted, nil
+	return next, v.interrupted(), nil
 }
 
 // view is what a node check has found so far.
@@ -76,9 +78,9 @@ type view struct {
 	refused map[string]refusal
 	// retiring are the NodePools that are being removed.
 	retiring []string
-	// interrupted counts the interruptions in the slot, by kind.
-	slot        slot
-	interrupted map[string]int
+	// taken are the interruptions by NodeClaim, of which those in the slot count.
+	slot  slot
+	taken map[string]*interruption
 }
 
 // pool is what was found of one pool.
@@ -95,8 +97,9 @@ type pool struct {
 	stay   map[string]bool
 	// since is the earliest time at which something began that is to be reported.
 	since time.Time
-	// stuck describes a node that does not register.
-	stuck string
+	// unregistered are the nodes that have not registered, and registered is when one last did.
+	unregistered []unregistered
+	registered   time.Time
 	// latest has the images that the pool's alias @latest names, and older is how many nodes run another one.
 	latest followed
 	older  int
@@ -104,7 +107,7 @@ type pool struct {
 
 func newView(was store.Rollout, set k8s.PoolSet, now time.Time) *view {
 	v := &view{now: now, before: map[string]store.Pool{}, pools: map[string]*pool{},
-		waiters: map[types.UID]*waiter{}, refused: map[string]refusal{}, interrupted: map[string]int{}}
+		waiters: map[types.UID]*waiter{}, refused: map[string]refusal{}, taken: map[string]*interruption{}}
 	for _, one := range was.Pools {
 		v.before[one.Pool] = one
 	}
@@ -176,27 +179,47 @@ func (v *view) count(claim *unstructured.Unstructured) {
 		return
 	}
 	launched, start, _ := k8s.Condition(claim, "Launched")
-	registered, _, text := k8s.Condition(claim, "Registered")
-	if launched != "True" || registered == "True" || v.now.Sub(start) < v.patience(claim, name) {
-		return
-	}
-	p.Unregistered++
-	p.begins(start)
-	if p.stuck == "" || claim.GetName() < p.stuck { // the same one in every look
-		p.stuck = claim.GetName() + ": " + text
+	registered, at, text := k8s.Condition(claim, "Registered")
+	switch {
+	case launched != "True":
+	case registered != "True":
+		late := v.now.Sub(start) >= patience(claim)
+		p.unregistered = append(p.unregistered, unregistered{claim.GetName() + ": " + text, start, late})
+	case at.After(p.registered):
+		p.registered = at
 	}
 }
 
-// patience returns how long a node may take to register. While earlier nodes of its pool have not registered, it has no
-// time: otherwise the rack would seem to recover each time that Karpenter gives up on a node and launches another.
-func (v *view) patience(claim *unstructured.Unstructured, pool string) time.Duration {
-	switch {
-	case v.before[pool].Unregistered > 0:
-		return 0
-	case strings.Contains(claim.GetLabels()["node.kubernetes.io/instance-type"], ".metal"):
+// unregistered is a node that was launched and has not registered. late means that it has had its time.
+type unregistered struct {
+	text  string
+	start time.Time
+	late  bool
+}
+
+// patience returns how long a node may take to register.
+func patience(claim *unstructured.Unstructured) time.Duration {
+	if strings.Contains(claim.GetLabels()["node.kubernetes.io/instance-type"], ".metal") {
 		return registeringMetal
 	}
 	return registering
+}
+
+// stuck counts the nodes that do not register, and describes one: the same one in every look. While earlier ones have not, and none has
+// since Karpenter gave up on those, young ones have no time: otherwise the rack would seem to recover each time that it launches another.
+func (p *pool) stuck(before store.Pool, now time.Time) (text string) {
+	hopeless := before.Unregistered > 0 && now.Sub(p.registered) >= givesUp
+	for _, one := range p.unregistered {
+		if !one.late && !hopeless {
+			continue
+		}
+		p.Unregistered++
+		p.begins(one.start)
+		if text == "" || one.text < text {
+			text = one.text
+		}
+	}
+	return text
 }
 
 // begins notes when something began that is to be reported. The zero time is now.
@@ -283,6 +306,7 @@ func (v *view) result() store.Pools {
 func (p *pool) judge(before store.Pool, now time.Time) {
 	var why string
 	var since time.Time
+	stuck := p.stuck(before, now)
 	if p.Ready, why, since = p.ready(); !p.Ready {
 		if began, err := time.Parse(time.RFC3339, before.Since); since.IsZero() && err == nil && !before.Ready {
 			since = began
@@ -298,7 +322,7 @@ func (p *pool) judge(before store.Pool, now time.Time) {
 		p.Reason = outcome.ShortenTo(mostReason, "NodePool/"+p.Pool.Pool+": "+text)
 	}
 	if p.Unregistered > 0 { // which says more than the NodePool's condition
-		p.Reason = outcome.ShortenTo(mostReason, fmt.Sprintf("%d of %d nodes do not register: NodeClaim/%s", p.Unregistered, p.Nodes, p.stuck))
+		p.Reason = outcome.ShortenTo(mostReason, fmt.Sprintf("%d of %d nodes do not register: NodeClaim/%s", p.Unregistered, p.Nodes, stuck))
 	}
 }
 

@@ -259,6 +259,30 @@ func TestNodesThatDoNotRegister(t *testing.T) {
 	s.shows(s.after(27*time.Minute), outcome.StateReconciled, store.Pool{Pool: "workload", Nodes: 2, Ready: true})
 }
 
+// One node that does not register says nothing of young ones while others of its pool do.
+func TestOneNodeOfABusyPoolDoesNotRegister(t *testing.T) {
+	s := begin(t, "workload")
+	slow := claim("slow", "workload", "1", "1")
+	s.launched(slow, start)
+	s.launched(claim("young-1", "workload", "1", "1"), start.Add(4*time.Minute))
+	registers := func(name string, at time.Time) {
+		s.Status(claim(name, "workload", "", ""), object{"conditions": []any{
+			condition("Launched", "True", "Launched", at), condition("Registered", "True", "Registered", at)}})
+	}
+	if one := s.pool(s.after(5*time.Minute), "workload"); one.Unregistered != 1 {
+		t.Errorf("%+v", one)
+	}
+	registers("young-1", start.Add(5*time.Minute))
+	s.launched(claim("young-2", "workload", "1", "1"), start.Add(9*time.Minute))
+	if one := s.pool(s.after(10*time.Minute), "workload"); one.Unregistered != 1 {
+		t.Errorf("%+v", one)
+	}
+	registers("young-2", start.Add(10*time.Minute))
+	s.Remove(slow)
+	s.launched(claim("young-3", "workload", "1", "1"), start.Add(19*time.Minute))
+	s.shows(s.after(20*time.Minute), outcome.StateReconciled, store.Pool{Pool: "workload", Nodes: 3, Ready: true})
+}
+
 // A pass that was rejected or failed has more to say than its pools.
 func TestOtherStatesStay(t *testing.T) {
 	for _, state := range []outcome.State{outcome.StateRejected, outcome.StateFailed, outcome.StatePaused} {

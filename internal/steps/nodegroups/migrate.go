@@ -26,7 +26,7 @@ func (n *run) migrate(ctx context.Context) error {
 		return err
 	}
 	for range 2 {
-		view, err := drain.ReadView(ctx, n.client, n.plan.Nodegroups.Migration)
+		view, err := drain.ReadView(ctx, n.client, n.plan.Nodegroups.Migration, n.Now())
 		if err != nil {
 			return err
 		}

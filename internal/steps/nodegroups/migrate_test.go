@@ -97,7 +97,7 @@ func (s moving) held() string {
 	if err != nil {
 		s.Fatal(err)
 	}
-	view, err := drain.ReadView(s.Context(), client, s.plan.Nodegroups.Migration)
+	view, err := drain.ReadView(s.Context(), client, s.plan.Nodegroups.Migration, s.cloud.Now())
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -198,6 +198,14 @@ func TestWhatHoldsANode(t *testing.T) {
 				})
 			}, func(s moving) { s.app("web-1", "apps-1", nil) },
 			"pod default/web-1 on node apps-1 has karpenter.sh/do-not-disrupt"},
+		"do-not-disrupt for a while": {
+			func(s moving) {
+				s.app("web-1", "apps-1", func(pod object) {
+					pod["metadata"].(object)["annotations"] = object{"karpenter.sh/do-not-disrupt": "20m"}
+					pod["status"].(object)["startTime"] = s.cloud.Now().Format(time.RFC3339)
+				})
+			}, func(s moving) { s.cloud.Pass(20 * time.Minute) },
+			"pod default/web-1 on node apps-1 has karpenter.sh/do-not-disrupt=20m until 2026-01-02T03:24:05Z"},
 		"no controller": {
 			func(s moving) {
 				s.app("web-1", "apps-1", func(pod object) { delete(pod["metadata"].(object), "ownerReferences") })
