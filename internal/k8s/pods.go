@@ -85,6 +85,23 @@ func Unschedulable(pod *corev1.Pod) (since time.Time, message string) {
 	return time.Time{}, ""
 }
 
+// UnplacedAfter is how long a pod may be unschedulable before it counts as one for which there is no room on system nodes. Until then,
+// old pods may still free capacity.
+const UnplacedAfter = 30 * time.Second
+
+// Unplaced returns the scheduler's message for a pod of a Deployment that must run on a system node and finds no room there; "" if
+// there is none.
+func (c *Client) Unplaced(ctx context.Context, deployment *unstructured.Unstructured, now time.Time) (message string, err error) {
+	pods, err := c.PodsOf(ctx, deployment)
+	for i := range pods {
+		since, text := Unschedulable(&pods[i])
+		if pods[i].Spec.NodeSelector[ownership.LabelSystemNode] == "true" && text != "" && now.Sub(since) >= UnplacedAfter {
+			message = text
+		}
+	}
+	return message, err
+}
+
 // OfDaemonSet reports whether a pod is a DaemonSet's. Such a pod waits for room on a node that exists, and Karpenter launches none for
 // it.
 func OfDaemonSet(pod *corev1.Pod) bool {

@@ -44,6 +44,7 @@ var rights = map[string][]Right{
 	"autoscaler": {
 		right("apps", "deployments", "list", "update"),
 		right("", "nodes", "list"),
+		right("", "pods", "list"), // whether those that were handed over find room on system nodes
 	},
 	"proof": {
 		right("apps", "deployments", "list"), // whether Cluster Autoscaler still scales

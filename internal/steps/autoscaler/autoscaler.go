@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -30,6 +31,14 @@ type baseline struct {
 	line
 	// Pin is the value of the system label in its nodeSelector; nil if it had none.
 	Pin *string `json:"pin,omitempty"`
+}
+
+// pinOf returns how a Deployment was pinned before; nil if it was not, or if that is not known.
+func (b *baseline) pinOf(d deployment) *string {
+	if b == nil || b.Deployment != d.key() {
+		return nil
+	}
+	return b.Pin
 }
 
 // Step changes Cluster Autoscaler's Deployment.
@@ -212,7 +221,44 @@ func (r *run) write(ctx context.Context, live, wanted deployment) error {
 	if err != nil || rollout.Done {
 		return err
 	}
+	if wanted.marked(r.plan.Rack) && wanted.replicas() > 0 && !r.unpinned(live) {
+		reason, err := r.client.Unplaced(ctx, live.Unstructured, r.Now())
+		if err != nil {
+			return err
+		}
+		if reason != "" {
+			return r.unpin(ctx, live, reason)
+		}
+	}
 	return outcome.Wait(poll, "%s: %s", subject, rollout.Note)
+}
+
+// unpin lets the pods run where they ran before, because they find no room on the system nodes. The next pass tries again.
+func (r *run) unpin(ctx context.Context, live deployment, reason string) error {
+	before, err := r.recorded(ctx)
+	if err != nil {
+		return err
+	}
+	wanted := live.copy()
+	wanted.setPin(before.pinOf(live))
+	if equality.Semantic.DeepEqual(live.Object, wanted.Object) { // its owner wants it there
+		return outcome.Wait(poll, "%s: %s", k8s.Subject(live.Unstructured), reason)
+	}
+	k8s.SetAnnotation(wanted.Unstructured, ownership.AnnotationUnpinned, r.generation())
+	r.warnUnpinned(live, " ("+reason+")")
+	return cmp.Or(r.arbiter().Made(ctx, r.plan.Rack, contest(live), wanted.setting(), outcome.Ruling{}), r.write(ctx, live, wanted))
+}
+
+// unpinned reports whether the pods have found no room on the system nodes in this pass.
+func (r *run) unpinned(live deployment) bool {
+	return live.GetAnnotations()[ownership.AnnotationUnpinned] == r.generation()
+}
+
+func (r *run) generation() string { return strconv.FormatInt(r.plan.Generation, 10) }
+
+func (r *run) warnUnpinned(live deployment, reason string) {
+	r.progress.Warn("cluster_autoscaler", "%s does not fit on the system nodes%s and runs where it ran before; give the system node groups "+
+		"more or larger nodes, so that it does not depend on nodes that Karpenter may replace.", k8s.Subject(live.Unstructured), reason)
 }
 
 // target makes Cluster Autoscaler run on a system node and scale only the groups in these arguments.
@@ -227,10 +273,17 @@ func (r *run) target(ctx context.Context, live deployment, args []string) error 
 	if !k8s.AnyReady(nodesUp) {
 		return outcome.Wait(poll, "no Ready node carries %s=true yet", ownership.LabelSystemNode)
 	}
+	unpinned := r.unpinned(live)
+	if unpinned {
+		r.warnUnpinned(live, "")
+	}
 	return r.change(ctx, live, func(wanted deployment) {
 		wanted.scale(1)
 		wanted.setLine(live.line().retarget(args))
-		wanted.setPin(new("true"))
+		if !unpinned {
+			wanted.setPin(new("true"))
+			k8s.SetAnnotation(wanted.Unstructured, ownership.AnnotationUnpinned, "")
+		}
 	})
 }
 

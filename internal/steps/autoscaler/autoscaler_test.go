@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -163,6 +164,84 @@ func TestHandsOverAndBack(t *testing.T) {
 	}
 	if len(s.baselines.Kept) != 0 {
 		t.Errorf("baselines %v", s.baselines.Kept)
+	}
+}
+
+// Pods that find no room on system nodes run where they ran before. The next pass tries again, and turning off leaves nothing of it.
+func TestNoRoomOnSystemNodes(t *testing.T) {
+	s, o := begin(t), autoscaler("ca", image)
+	s.Create(node("True"))
+	s.Create(o)
+	s.RolledOut(o)
+	found := s.shape(o)
+	selector := func() string { return fmt.Sprint(k8s.NodeSelector(s.Get(o))) }
+	const pinned, free = "map[convox.io/system-node:true kubernetes.io/os:linux]", "map[kubernetes.io/os:linux]"
+	is := func(want string) {
+		t.Helper()
+		if got := selector(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	s.plan.Generation = 7
+	s.run(plan.AutoscalerGroups, true)
+	is(pinned)
+	pod := object{"apiVersion": "v1", "kind": "Pod",
+		"metadata": object{"name": "ca-2", "namespace": "kube-system", "labels": object{"app": "ca"}},
+		"spec": object{"nodeSelector": object{ownership.LabelSystemNode: "true"},
+			"containers": []any{object{"name": "c", "image": "example.com/c:1"}}},
+		"status": object{"conditions": []any{object{"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+			"message": "0/1 nodes are available: 1 Insufficient memory.", "lastTransitionTime": s.clock.Format(time.RFC3339)}}}}
+	s.Create(pod)
+
+	s.clock = s.clock.Add(k8s.UnplacedAfter - time.Second)
+	s.run(plan.AutoscalerGroups, false)
+	is(pinned)
+	s.clock = s.clock.Add(time.Second)
+	progress := s.run(plan.AutoscalerGroups, true)
+	is(free)
+	if len(progress.Warnings) != 1 || !strings.Contains(progress.Warnings[0].Message, "Insufficient memory") {
+		t.Errorf("%+v", progress.Warnings)
+	}
+	s.run(plan.AutoscalerGroups, false) // the pod that waits is still there
+	s.Remove(pod)
+	s.settled(o, plan.AutoscalerGroups)
+	if progress = s.run(plan.AutoscalerGroups, false); len(progress.Warnings) != 1 {
+		t.Errorf("%+v", progress.Warnings)
+	}
+
+	s.plan.Generation = 8
+	if progress = s.run(plan.AutoscalerGroups, true); len(progress.Warnings) != 0 {
+		t.Errorf("%+v", progress.Warnings)
+	}
+	is(pinned)
+	s.Create(pod)
+	s.run(plan.AutoscalerGroups, true)
+	is(free)
+	s.Remove(pod)
+	s.RolledOut(o)
+	s.run(plan.AutoscalerBaseline, true)
+	if got := s.settled(o, plan.AutoscalerBaseline); got != found {
+		t.Errorf("%s, want %s", got, found)
+	}
+}
+
+// One that its owner keeps on system nodes stays there.
+func TestNoRoomWhereItsOwnerWantsIt(t *testing.T) {
+	s, o := begin(t), autoscaler("ca", image)
+	spec := o["spec"].(object)["template"].(object)["spec"].(object)
+	spec["nodeSelector"] = object{ownership.LabelSystemNode: "true"}
+	s.Create(node("True"))
+	s.Create(o)
+	s.RolledOut(o)
+	s.run(plan.AutoscalerGroups, true)
+	s.Create(object{"apiVersion": "v1", "kind": "Pod",
+		"metadata": object{"name": "ca-2", "namespace": "kube-system", "labels": object{"app": "ca"}},
+		"spec":     object{"nodeSelector": spec["nodeSelector"], "containers": []any{object{"name": "c", "image": "example.com/c:1"}}},
+		"status": object{"conditions": []any{object{"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+			"message": "0/1 nodes are available: 1 Insufficient memory.", "lastTransitionTime": s.clock.Format(time.RFC3339)}}}})
+	s.clock = s.clock.Add(time.Minute)
+	if progress := s.run(plan.AutoscalerGroups, false); progress.Wait == 0 || !strings.Contains(progress.Note, "Insufficient memory") {
+		t.Errorf("%+v", progress)
 	}
 }
 

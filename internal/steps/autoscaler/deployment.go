@@ -96,7 +96,11 @@ func (d deployment) setting() string {
 	if d.replicas() == 0 {
 		return "0 replicas"
 	}
-	return fmt.Sprintf("%d replica(s) on system nodes with --nodes=%s", d.replicas(), strings.Join(d.line().values("nodes"), " --nodes="))
+	where := ""
+	if pin := d.pin(); pin != nil && *pin == "true" {
+		where = " on system nodes"
+	}
+	return fmt.Sprintf("%d replica(s)%s with --nodes=%s", d.replicas(), where, strings.Join(d.line().values("nodes"), " --nodes="))
 }
 
 // contested warns of a Cluster Autoscaler whose settings others revert, and names who does it.

@@ -48,6 +48,7 @@ func (r *run) restore(ctx context.Context, live deployment) error {
 	}
 	wanted := live.copy()
 	k8s.SetAnnotation(wanted.Unstructured, ownership.AnnotationAutoscaler, "")
+	k8s.SetAnnotation(wanted.Unstructured, ownership.AnnotationUnpinned, "")
 	if before != nil && before.Deployment == live.key() {
 		wanted.scale(before.Replicas)
 		wanted.setLine(live.line().restored(before.line))

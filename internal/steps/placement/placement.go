@@ -21,9 +21,6 @@ import (
 const (
 	// poll is how long to wait before the next look at a rollout.
 	poll = 2 * time.Second
-	// patience is how long a new pod may be unschedulable before the placement is undone. Until then, old pods may
-	// still free capacity.
-	patience = 30 * time.Second
 	// pinned is the annotation's value for a Deployment that Sawhorse has pinned. restored is its value while the
 	// baseline of a restored Deployment is still to be forgotten.
 	pinned, restored = "pinned", "restored"
@@ -169,19 +166,12 @@ func (r *run) set(ctx context.Context, live *unstructured.Unstructured) error {
 
 // watch waits for the rollout of a pinned Deployment, and undoes a placement that keeps its pods from running.
 func (r *run) watch(ctx context.Context, live *unstructured.Unstructured, rollout k8s.Rollout) error {
-	pods, err := r.client.PodsOf(ctx, live)
+	reason, err := r.client.Unplaced(ctx, live, r.Now())
 	if err != nil {
 		return err
 	}
-	reason := ""
-	if rollout.Stuck {
+	if reason == "" && rollout.Stuck {
 		reason = rollout.Note
-	}
-	for i := range pods {
-		since, message := k8s.Unschedulable(&pods[i])
-		if pods[i].Spec.NodeSelector[ownership.LabelSystemNode] == "true" && message != "" && r.Now().Sub(since) >= patience {
-			reason = message
-		}
 	}
 	if reason == "" {
 		return waitFor(live, rollout.Note)

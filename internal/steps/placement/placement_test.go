@@ -183,7 +183,7 @@ func TestUndoesAPinThatDoesNotFit(t *testing.T) {
 			"lastTransitionTime": s.clock.Format(time.RFC3339)}}}})
 
 	t.Log("patience first")
-	s.clock = s.clock.Add(patience - time.Second)
+	s.clock = s.clock.Add(k8s.UnplacedAfter - time.Second)
 	s.waits("Deployment/kube-system/big")
 	s.clock = s.clock.Add(time.Second)
 
