@@ -70,6 +70,18 @@ func TestADeletedRuleLingers(t *testing.T) {
 	unchanged(t, cloud, q, false)
 }
 
+// EventBridge may refuse to delete a rule because of a target that was removed moments ago.
+func TestARemovedTargetLingers(t *testing.T) {
+	cloud, q := begin()
+	complete(t, cloud, q, true)
+	cloud.Events.Lingering = 2
+	changes, notes := complete(t, cloud, q, false)
+	if len(cloud.Events.Rules) > 0 || !strings.Contains(notes, "EventBridge still shows targets of rule "+name) {
+		t.Errorf("%v, changes %s, notes %s", cloud.Events.Rules, changes, notes)
+	}
+	unchanged(t, cloud, q, false)
+}
+
 // Only Sawhorse's own deletions are on record. A queue that somebody else deleted is created again as soon as SQS
 // allows it.
 func TestAQueueThatSomebodyDeleted(t *testing.T) {

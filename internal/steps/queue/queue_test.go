@@ -288,6 +288,21 @@ func TestATargetThatIsRefusedWithoutAMessage(t *testing.T) {
 	}
 }
 
+// A rule is not deleted while EventBridge refuses to remove its target.
+func TestARefusedRemovalIsAnError(t *testing.T) {
+	cloud, q := begin()
+	complete(t, cloud, q, true)
+	cloud.Events.Refuse = "try again"
+	if _, err := q.Run(t.Context(), wanted(false), ""); err == nil || !strings.Contains(err.Error(), "remove targets: EventBridge refused it: try again") {
+		t.Errorf("%v", err)
+	}
+	if len(cloud.Events.Rules[name].Targets) != 1 {
+		t.Errorf("%+v", cloud.Events.Rules[name])
+	}
+	cloud.Events.Refuse = ""
+	run(t, q, false, "deleted rule "+name, "deleted queue "+name)
+}
+
 func TestInterrupted(t *testing.T) {
 	state := func(cloud *awsfake.Cloud) any {
 		text, err := json.Marshal([]any{cloud.SQS.Queues, cloud.Events.Rules})

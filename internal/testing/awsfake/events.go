@@ -27,6 +27,8 @@ type Events struct {
 	Full bool
 	// Refuse is the message and RefuseCode the code with which every target and event is refused. If both are empty, none is.
 	Refuse, RefuseCode string
+	// Lingering is how many deletions are refused because of a target that has been removed.
+	Lingering int
 
 	past past[Rule]
 }
@@ -91,7 +93,8 @@ func (e *Events) DeleteRule(_ context.Context, in *eventbridge.DeleteRuleInput,
 	if _, missing := err.(*types.ResourceNotFoundException); err != nil && !missing {
 		return nil, err
 	}
-	if rule != nil && len(rule.Targets) > 0 {
+	if rule != nil && (len(rule.Targets) > 0 || e.Lingering > 0) {
+		e.Lingering = max(0, e.Lingering-1)
 		return nil, refuse("ValidationException", "Rule can't be deleted since it has targets.")
 	}
 	delete(e.Rules, *in.Name)
@@ -146,6 +149,11 @@ func (e *Events) RemoveTargets(_ context.Context, in *eventbridge.RemoveTargetsI
 	rule, err := e.rule("RemoveTargets", *in.Rule)
 	if err != nil {
 		return nil, err
+	}
+	if e.Refuse != "" {
+		return &eventbridge.RemoveTargetsOutput{
+			FailedEntryCount: 1, FailedEntries: []types.RemoveTargetsResultEntry{{ErrorMessage: &e.Refuse}},
+		}, nil
 	}
 	rule.Targets = slices.DeleteFunc(rule.Targets, func(t types.Target) bool { return slices.Contains(in.Ids, *t.Id) })
 	return &eventbridge.RemoveTargetsOutput{}, nil
