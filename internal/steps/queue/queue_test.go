@@ -293,7 +293,8 @@ func TestARefusedRemovalIsAnError(t *testing.T) {
 	cloud, q := begin()
 	complete(t, cloud, q, true)
 	cloud.Events.Refuse = "try again"
-	if _, err := q.Run(t.Context(), wanted(false), ""); err == nil || !strings.Contains(err.Error(), "remove targets: EventBridge refused it: try again") {
+	_, err := q.Run(t.Context(), wanted(false), "")
+	if err == nil || !strings.Contains(err.Error(), "remove targets: EventBridge refused it: try again") {
 		t.Errorf("%v", err)
 	}
 	if len(cloud.Events.Rules[name].Targets) != 1 {
