@@ -19,6 +19,8 @@ type ValidateCall struct {
 	DryRun    bool   `json:"dryRun,omitzero"`
 	// Full asks for a full dry run. A pass finds in its lease what its requests ask for.
 	Full bool `json:"full,omitzero"`
+	// Force are the guards that a dry run is asked to override, as in events.ReconcileRequested.
+	Force events.Force `json:"force,omitzero"`
 	// Unknown is an event on Sawhorse's bus that is not a valid request. It is zero in all other calls.
 	Unknown UnknownEvent `json:"unknown,omitzero"`
 	// Request is the text by which the sender of a dry run, or of an Unknown event, recognizes the answer.

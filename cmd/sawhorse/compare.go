@@ -58,7 +58,7 @@ func diffSnapshots(ctx context.Context, args []string, format string) error {
 
 func (w *watcher) comparison(ctx context.Context, numbers []int64) (comparison, error) {
 	c := comparison{Rack: w.rack, From: numbers[0], Differs: []altered{}}
-	records, last, err := w.snapshots(ctx)
+	records, status, err := w.snapshots(ctx)
 	if err != nil {
 		return c, err
 	}
@@ -74,7 +74,7 @@ func (w *watcher) comparison(ctx context.Context, numbers []int64) (comparison, 
 			return c, err
 		}
 		to = other.Values
-	} else if to, err = w.values(ctx, records, last); err != nil {
+	} else if to, err = w.values(ctx, records, status); err != nil {
 		return c, err
 	}
 	value := func(of store.Values, name string) string {
@@ -91,15 +91,20 @@ func (w *watcher) comparison(ctx context.Context, numbers []int64) (comparison, 
 	return c, nil
 }
 
-// values returns what the rack's parameters have now. Of what they name in S3, the last snapshot has the texts.
-func (w *watcher) values(ctx context.Context, records *store.Store, number int64) (store.Values, error) {
-	last, err := w.snapshot(ctx, records, number)
+// values returns what the rack's parameters have now. Of what they name in S3, the last snapshot has the texts: whoever may read the
+// snapshots need not have the right to read S3.
+func (w *watcher) values(ctx context.Context, records *store.Store, status *store.Status) (store.Values, error) {
+	last, err := w.snapshot(ctx, records, status.Snapshot.Number)
 	if err != nil {
 		return store.Values{}, err
 	}
 	tree, err := store.ReadTree(ctx, w.ssm, paths().Params(w.rack))
 	if err != nil {
 		return store.Values{}, err
+	}
+	if len(last.Objects) > 0 && !inForce(status) {
+		warn("the last pass of rack %s was %s, and what is in S3 counts as it was in snapshot %d: it may have changed since", w.rack,
+			status.State, last.Number)
 	}
 	return store.Values{Params: effective(w.rack, tree.Values, *last), Objects: last.Objects}, nil
 }

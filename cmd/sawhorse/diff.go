@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
@@ -121,6 +122,8 @@ type proposal struct {
 	problems []params.Problem
 	// expect is the snapshot whose values that were, or 0 if that is not known.
 	expect int64
+	// inForce means that the last pass found the rack to be as the last snapshot has it. After others, what is in S3 may differ from that.
+	inForce bool
 }
 
 // difference is a parameter with its value now and then. An absent one, and one that is to be unset, is unset.
@@ -180,7 +183,7 @@ func (w *watcher) compare(ctx context.Context, p *proposal, tree store.Tree, wan
 		then[name] = inline(next)
 		p.Differs = append(p.Differs, difference{name, is, next})
 	}
-	p.tree, p.last = tree, w.last(ctx, status)
+	p.tree, p.last, p.inForce = tree, w.last(ctx, status), inForce(status)
 	previous := now
 	if p.last != nil {
 		previous = map[string]string{}
@@ -220,10 +223,15 @@ func (w *watcher) last(ctx context.Context, status *store.Status) *store.Snapsho
 	return last
 }
 
+// inForce reports whether the last pass of a rack has put its values into force.
+func inForce(status *store.Status) bool {
+	return status != nil && (status.State == outcome.StateReconciled || status.State == outcome.StateDegraded)
+}
+
 // expected returns the number of the rack's last snapshot if that has the values that the proposal was made from, or 0: then others have
-// been written since, and no pass has put them into force yet.
+// been written since, or may have been put into S3, and no pass has put them into force yet.
 func (w *watcher) expected(p proposal) int64 {
-	if p.last == nil || !maps.Equal(effective(w.rack, p.tree.Values, *p.last), p.last.Params) {
+	if p.last == nil || len(p.last.Objects) > 0 && !p.inForce || !maps.Equal(effective(w.rack, p.tree.Values, *p.last), p.last.Params) {
 		return 0
 	}
 	return p.last.Number

@@ -81,8 +81,12 @@ func (s settings) write(to io.Writer, rack, format string) error {
 		if format == "env" {
 			_, err = fmt.Fprintf(to, "%s=%s\n", name, onOneLine(s[name]))
 		} else {
-			_, err = fmt.Fprintf(to, "resource \"aws_ssm_parameter\" %q {\n  name  = %s\n  type  = \"String\"\n  value = %s\n}\n",
-				name, literal(paths().Params(rack)+"/"+name), literal(s[name]))
+			tier := ""
+			if len(s[name]) > standard {
+				tier = "  tier  = \"Advanced\"\n"
+			}
+			_, err = fmt.Fprintf(to, "resource \"aws_ssm_parameter\" %q {\n  name  = %s\n  type  = \"String\"\n%s  value = %s\n}\n",
+				name, literal(paths().Params(rack)+"/"+name), tier, literal(s[name]))
 		}
 		if err != nil {
 			return err
@@ -90,6 +94,9 @@ func (s settings) write(to io.Writer, rack, format string) error {
 	}
 	return nil
 }
+
+// standard is the size in bytes of the longest value that SSM takes in its standard tier, without a price.
+const standard = 4096
 
 // onOneLine returns a value as a line of a file has it: as a JSON text, if it would not be read as it is.
 func onOneLine(value string) string {
@@ -111,9 +118,11 @@ func literal(text string) string {
 func (s settings) cloudFormation(to io.Writer, rack string) error {
 	resources := map[string]any{}
 	for name, value := range s {
-		resources[logical(name)] = map[string]any{"Type": "AWS::SSM::Parameter", "Properties": map[string]any{
-			"Name": paths().Params(rack) + "/" + name, "Type": "String", "Value": value,
-		}}
+		properties := map[string]any{"Name": paths().Params(rack) + "/" + name, "Type": "String", "Value": value}
+		if len(value) > standard {
+			properties["Tier"] = "Advanced"
+		}
+		resources[logical(name)] = map[string]any{"Type": "AWS::SSM::Parameter", "Properties": properties}
 	}
 	text, err := encode(map[string]any{"AWSTemplateFormatVersion": "2010-09-09", "Resources": resources}, "  ")
 	if err != nil {

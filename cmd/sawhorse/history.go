@@ -52,17 +52,17 @@ func (w *watcher) history(ctx context.Context, format string) error {
 	return listSnapshots(os.Stdout, all)
 }
 
-// snapshots returns the records that have the rack's snapshots, and the number of the last one.
-func (w *watcher) snapshots(ctx context.Context) (*store.Store, int64, error) {
+// snapshots returns the records that have the rack's snapshots, and the rack's status, which has the last one.
+func (w *watcher) snapshots(ctx context.Context) (*store.Store, *store.Status, error) {
 	status, err := w.readStatus(ctx)
 	switch {
 	case err != nil:
-		return nil, 0, err
+		return nil, nil, err
 	case status == nil || status.Snapshot == nil:
-		return nil, 0, refused(fmt.Sprintf("rack %s has no snapshot: a pass that is Reconciled makes the first one; "+
+		return nil, nil, refused(fmt.Sprintf("rack %s has no snapshot: a pass that is Reconciled makes the first one; "+
 			"`sawhorse status %s` shows what became of the last pass", w.rack, w.rack))
 	}
-	return &store.Store{DB: w.table, Name: status.Snapshot.Table}, status.Snapshot.Number, nil
+	return &store.Store{DB: w.table, Name: status.Snapshot.Table}, status, nil
 }
 
 // unread adds what is missing if the snapshots may not be read.

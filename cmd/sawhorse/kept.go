@@ -137,18 +137,19 @@ func (s *seen) disruption(claim *nodeClaim, n *nodeReason) (why string) {
 			break
 		}
 	}
-	if pool := s.pools[n.Pool]; pool != nil && pool.Annotations[ownership.NodePoolHash] == claim.Annotations[ownership.NodePoolHash] {
-		state("made from the pool's present template")
-	} else if claim.Annotations[ownership.NodePoolHash] == ownership.Rotated {
+	pool := s.pools[n.Pool]
+	switch {
+	case claim.Annotations[ownership.NodePoolHash] == ownership.Rotated:
 		state("due for rotation")
-	} else {
+	case pool == nil || disruption.Outdated(claim.Annotations, pool.Annotations, s.classOf(pool).Annotations):
 		state("made from an earlier template of the pool")
+	default:
+		state("made from the pool's present template")
 	}
 	if drift := claim.condition("Drifted"); drift.Status == metav1.ConditionTrue {
 		why = "Drifted"
 		state("drifted since %s (%s)", drift.LastTransitionTime.UTC().Format(time.RFC3339), drift.Reason)
 	} else if claim.condition("Consolidatable").Status == metav1.ConditionTrue {
-		pool := s.pools[n.Pool]
 		switch {
 		case len(s.movable(claim)) == 0:
 			why = "Empty"
@@ -228,13 +229,19 @@ func (s *seen) pins(claim *nodeClaim, why string, node *corev1.Node, n *nodeReas
 	if pool.Spec.Replicas != nil {
 		keeps("the pool is static: it has %d nodes, whatever pods need", *pool.Spec.Replicas)
 	}
-	if class := s.classes[pool.Spec.Template.Spec.NodeClassRef.Name]; class != nil {
-		for _, term := range class.Spec.AMISelectorTerms {
-			if image := cmp.Or(term.ID, term.Alias); image != "" && !strings.HasSuffix(image, "@latest") {
-				n.State = append(n.State, "its image is pinned: "+image)
-			}
+	for _, term := range s.classOf(pool).Spec.AMISelectorTerms {
+		if image := cmp.Or(term.ID, term.Alias); image != "" && !strings.HasSuffix(image, "@latest") {
+			n.State = append(n.State, "its image is pinned: "+image)
 		}
 	}
+}
+
+// classOf returns the EC2NodeClass of a pool; an empty one if there is none.
+func (s *seen) classOf(pool *nodePool) nodeClass {
+	if class := s.classes[pool.Spec.Template.Spec.NodeClassRef.Name]; class != nil {
+		return *class
+	}
+	return nodeClass{}
 }
 
 // budgets notes the freeze, and the pool's windows and budgets that let no node go now for a reason.

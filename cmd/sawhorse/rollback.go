@@ -88,7 +88,7 @@ func snapshotNumber(text string) (int64, error) {
 // back proposes the change that goes back to a snapshot, with the texts that are to be put into S3 before it, by URI.
 func (w *watcher) back(ctx context.Context, number int64, include []string) (proposal, map[string]string, error) {
 	p := proposal{Rack: w.rack, Differs: []difference{}}
-	records, last, err := w.snapshots(ctx)
+	records, status, err := w.snapshots(ctx)
 	if err != nil {
 		return p, nil, err
 	}
@@ -96,7 +96,7 @@ func (w *watcher) back(ctx context.Context, number int64, include []string) (pro
 	if err != nil {
 		return p, nil, err
 	}
-	now, err := w.snapshot(ctx, records, last)
+	now, err := w.snapshot(ctx, records, status.Snapshot.Number)
 	if err != nil {
 		return p, nil, err
 	}
@@ -112,7 +112,8 @@ func (w *watcher) back(ctx context.Context, number int64, include []string) (pro
 	}
 	for name, value := range to.Params {
 		wanted[name] = value
-		if text, is := to.Objects[strings.TrimSpace(value)]; is && !(tree.Values[name] == value && now.Text(name) == text) {
+		same := inForce(status) && tree.Values[name] == value && now.Text(name) == to.Text(name)
+		if text, is := to.Objects[strings.TrimSpace(value)]; is && !same {
 			wanted[name] = underHash(strings.TrimSpace(value), text)
 			objects[wanted[name]] = text
 		}

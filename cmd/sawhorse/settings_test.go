@@ -91,6 +91,22 @@ func TestExportIsReadAgain(t *testing.T) {
 	}
 }
 
+// Parameter Store takes values of more than 4 KB in the advanced tier only.
+func TestExportOfALongValue(t *testing.T) {
+	t.Parallel()
+	for format, want := range map[string]string{
+		"terraform": "\n  tier  = \"Advanced\"\n", "cloudformation": "\n        \"Tier\": \"Advanced\",\n",
+	} {
+		for size, long := range map[int]bool{4096: false, 4097: true} {
+			var out bytes.Buffer
+			err := settings{"tags": strings.Repeat("t", size)}.write(&out, "prod", format)
+			if err != nil || strings.Contains(out.String(), want) != long {
+				t.Errorf("%s, %d: %v", format, size, err)
+			}
+		}
+	}
+}
+
 func TestExportForOtherTools(t *testing.T) {
 	t.Parallel()
 	all := settings{"karpenter_config": "{\"a\":\n\"${b}%{c}\\\\\"}", "node_disk": "20"}

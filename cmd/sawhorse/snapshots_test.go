@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
@@ -168,6 +169,26 @@ func TestRollbackOfATextInS3(t *testing.T) {
 	s.keeps(store.Summary{}, maps.Clone(objects), "karpenter_config="+place)
 	if p, objects, err := s.watcher().back(t.Context(), 2, nil); err != nil || len(p.Differs) > 0 || len(objects) > 0 {
 		t.Errorf("there again: %+v, %v, %v", p, objects, err)
+	}
+}
+
+// A text in S3 may have changed in place since the last snapshot, if a pass has refused it or failed: nothing counts as what it was.
+func TestATextInS3OfARejectedRack(t *testing.T) {
+	t.Parallel()
+	const uri, weight = "s3://config/racks/prod/pool.json", `{"nodePool":{"weight":7}}`
+	for _, state := range []outcome.State{outcome.StateReconciled, outcome.StateRejected, outcome.StateFailed} {
+		settled := state == outcome.StateReconciled
+		s := turnedOn(t)
+		s.keeps(store.Summary{}, map[string]string{uri: weight}, "karpenter_config="+uri)
+		s.status.State = state
+		p, objects, err := s.watcher().back(t.Context(), 1, nil)
+		if err != nil || (len(p.Differs) == 0) != settled || (len(objects) == 0) != settled {
+			t.Errorf("%s: back to it: %+v, %v, %v", state, p.Differs, objects, err)
+		}
+		s.acts = []func(){func() { s.status.Change = &store.ChangeStatus{Version: 1, Outcome: store.ChangeRefused} }}
+		if change, _ := s.applied("karpenter_freeze=true", application{yes: true}); strings.Contains(change, "expect") != settled {
+			t.Errorf("%s: wrote %s", state, change)
+		}
 	}
 }
 

@@ -137,6 +137,15 @@ func TestWhy(t *testing.T) {
 		"a node not to be disrupted": {func(c *clusterOfOne) {
 			c.node["metadata"].(fields)["annotations"] = fields{ownership.DoNotDisrupt: "true"}
 		}, "kept      the node has the annotation karpenter.sh/do-not-disrupt\n"},
+		"made before its EC2NodeClass changed": {func(c *clusterOfOne) {
+			const hash, version = "karpenter.k8s.aws/ec2nodeclass-hash", "karpenter.k8s.aws/ec2nodeclass-hash-version"
+			c.claim["metadata"].(fields)["annotations"] = fields{hash: "1", version: "v4"}
+			c.class["metadata"].(fields)["annotations"] = fields{hash: "2", version: "v4"}
+		}, "state     made from an earlier template of the pool\n"},
+		"hashes that cannot be compared": {func(c *clusterOfOne) {
+			c.claim["metadata"].(fields)["annotations"] = fields{ownership.NodePoolHash: "1", ownership.NodePoolHashVersion: "v3"}
+			c.pool["metadata"].(fields)["annotations"] = fields{ownership.NodePoolHash: "2", ownership.NodePoolHashVersion: "v4"}
+		}, "state     made from the pool's present template\n"},
 		"a window": {func(c *clusterOfOne) {
 			c.with(condition("Drifted", "True", ""))
 			c.spec(c.pool, "disruption", fields{"budgets": []any{fields{"nodes": "0", "schedule": "0 8 * * *", "duration": "8h"}}})

@@ -30,7 +30,7 @@ var mayImport = map[string][]string{
 	// AWS, the cluster and the table.
 	"internal/observe":    {"internal/k8s", "internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
 	"internal/k8s":        {"internal/canonical", "internal/outcome", "internal/ownership", "internal/plan", "internal/readonly"},
-	"internal/disruption": {"internal/params"},
+	"internal/disruption": {"internal/ownership", "internal/params"},
 	"internal/drain":      {"internal/k8s", "internal/ownership", "internal/plan"},
 	"internal/store": {
 		"events", "internal/canonical", "internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/resource",

@@ -11,8 +11,28 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
+
+// hashes are Karpenter's annotations with the hash of what a NodePool and an EC2NodeClass say about nodes, and with the version of its
+// hash function.
+var hashes = []struct{ hash, version string }{
+	{ownership.NodePoolHash, ownership.NodePoolHashVersion},
+	{"karpenter.k8s.aws/ec2nodeclass-hash", "karpenter.k8s.aws/ec2nodeclass-hash-version"},
+}
+
+// Outdated reports whether a NodeClaim carries another hash than its NodePool or its EC2NodeClass, by their annotations. Hashes of
+// different versions cannot be compared; Karpenter writes them anew after its own upgrade.
+func Outdated(claim, pool, class map[string]string) bool {
+	for i, wants := range []map[string]string{pool, class} {
+		of := hashes[i]
+		if wants[of.version] != "" && wants[of.version] == claim[of.version] && wants[of.hash] != claim[of.hash] {
+			return true
+		}
+	}
+	return false
+}
 
 // Budget is a disruption budget of a NodePool. Reasons that are left out are all; an empty list is none (Karpenter's
 // GetAllowedDisruptionsByReason in pkg/apis/v1/nodepool.go).

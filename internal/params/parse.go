@@ -232,7 +232,8 @@ func (v Value) instead(value string, good func(string) bool) string {
 			return "write " + dashless
 		}
 		if v.Type == "list" && v.Pattern == patternList && strings.Contains(lower, "-") {
-			return "names with a dash can be given in karpenter_config, as nodePool.template.spec.requirements"
+			return "names with a dash can be given as nodePool.template.spec.requirements, in the pool's config (karpenter_config is the " +
+				"workload pool's, karpenter_build_config the build pool's) or in its entry"
 		}
 	}
 	for _, try := range append(tries, v.respelled(value)...) {

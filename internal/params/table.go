@@ -2,6 +2,7 @@
 package params
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -71,9 +72,15 @@ var Sections = []Section{
 	SectionRack, SectionEnabling, SectionWorkload, SectionAll, SectionBuild, SectionOverride, SectionAdditional, SectionController,
 }
 
+// ofNodes are those of the rack's parameters that only describe Karpenter's nodes.
+var ofNodes = []string{"build_node_type", "node_disk", "node_type"}
+
 // ofPool reports whether a parameter describes a pool or the controller, or is unknown. Problems of these never block
 // turning Karpenter off.
 func ofPool(parameter string) bool {
+	if slices.Contains(ofNodes, parameter) {
+		return true
+	}
 	p, known := Lookup(parameter)
 	return known && p.Section != SectionRack && p.Section != SectionEnabling || !known && parameter != "rack"
 }

@@ -153,6 +153,8 @@ var cases = []struct {
 	}, problems: "karpenter_auth_mode karpenter_auth_mode"},
 	{name: "no-subnets", params: on, facts: func(f *plan.Facts) { f.Subnets = nil }, problems: "karpenter_auth_mode"},
 	{name: "no-system-group", params: on, facts: func(f *plan.Facts) { f.NodeGroups = f.NodeGroups[:1] }, problems: "karpenter_enabled"},
+	{name: "capacity-block-as-system-group", params: on, facts: func(f *plan.Facts) { f.NodeGroups[1].CapacityType = "CAPACITY_BLOCK" },
+		problems: "system_node_groups"},
 	{name: "spot-system-group", params: on, facts: func(f *plan.Facts) { f.NodeGroups[1].CapacityType = "SPOT" },
 		problems: "system_node_groups"},
 	{name: "spot-system-group-named", params: named, facts: func(f *plan.Facts) { f.NodeGroups[1].CapacityType = "SPOT" }},

@@ -39,6 +39,10 @@ func (b *builder) replaced(system []NodeGroup, certain bool) {
 	}
 	for _, g := range b.facts.NodeGroups {
 		switch {
+		case g.CapacityType == "CAPACITY_BLOCK" && b.config.Enabled && certain && RoleOf(b.config, g) == RoleSystem && !g.Gone():
+			b.problem("system_node_groups", "system node group %s has capacity type CAPACITY_BLOCK, and EC2 ends its instances when the block "+
+				"ends; with Karpenter the system nodes must be ON_DEMAND; write in system_node_groups those that are for the system, and give %s "+
+				"a NoSchedule taint", g.Name, g.Name)
 		case g.CapacityType != "SPOT" || RoleOf(b.config, g) != RoleSystem:
 		case g.Gone() && !b.copied(g):
 		case slices.Contains(b.config.SystemNodeGroups, g.Name):

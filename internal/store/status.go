@@ -83,29 +83,37 @@ type Running struct {
 	Note  string    `json:"note,omitempty"`
 }
 
-// Text encodes the status for the parameter, in at most MaxStatus bytes. What runs takes only the room that the rest leaves.
+// Text encodes the status for the parameter, in at most MaxStatus bytes. The note of what runs takes only the room that the rest leaves;
+// the rest makes room for what runs without it.
 func (s Status) Text() (string, error) {
 	running := s.Running
 	s.Running = nil
-	s, err := s.fitted()
+	alone, err := s.fitted()
 	if err != nil || running == nil {
-		return string(canonical.JSON(s)), err
+		return string(canonical.JSON(alone)), err
 	}
-	return s.beside(*running), nil
+	if text := alone.beside(*running); text != "" {
+		return text, nil
+	}
+	bare := *running
+	bare.Note, s.Running = "", &bare
+	if with, err := s.fitted(); err == nil {
+		return string(canonical.JSON(with)), nil
+	}
+	return string(canonical.JSON(alone)), nil
 }
 
-// beside encodes a status that fits together with what runs. It halves the note until both fit, and leaves out what runs if
-// there is no room for it at all.
+// beside encodes a status that fits together with what runs. It halves the note until both fit, and returns "" if there is no room for
+// it at all.
 func (s Status) beside(running Running) string {
-	with := s
-	with.Running = &running
+	s.Running = &running
 	for {
-		encoded := canonical.JSON(with)
+		encoded := canonical.JSON(s)
 		switch {
 		case len(encoded) <= MaxStatus:
 			return string(encoded)
 		case running.Note == "":
-			return string(canonical.JSON(s))
+			return ""
 		case len(running.Note) <= shortest:
 			running.Note = ""
 		default:

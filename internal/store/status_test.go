@@ -153,7 +153,22 @@ func TestALongStatusIsShortenedAtOnce(t *testing.T) {
 	}
 }
 
-// What runs has the room that the rest leaves, and none of the rest's.
+// A status that is full of problems makes room for what runs, but not for its note.
+func TestWhatRunsIsInAFullStatus(t *testing.T) {
+	s := Status{Rack: "demo", Running: &Running{Execution: "arn:1", Step: "nodepools", Note: strings.Repeat("n", 500)}}
+	for range 200 {
+		s.Problems = append(s.Problems, params.NewProblem("tags", "", "something is wrong"))
+	}
+	text, err := s.Text()
+	must(t, err)
+	var got Status
+	must(t, json.Unmarshal([]byte(text), &got))
+	if len(text) > MaxStatus || got.Running == nil || got.Running.Step != "nodepools" || len(got.Problems)+got.Omitted != 200 {
+		t.Errorf("%d bytes: %s", len(text), text)
+	}
+}
+
+// What runs has the room that the rest leaves, and none of what is never cut.
 func TestWhatRunsFitsBesideTheRest(t *testing.T) {
 	running := &Running{Execution: "arn:aws:states:eu-central-1:123456789012:execution:Sawhorse-reconcile:1", Step: "nodepools"}
 	for _, c := range []struct {

@@ -169,8 +169,8 @@ func TestAWaitIsToldInSeconds(t *testing.T) {
 	}
 }
 
-// A long note is cut to the room that the status leaves.
-func TestWhatAPassWaitsForPushesNothingOut(t *testing.T) {
+// A long note is cut to the room that the status leaves, and what runs takes that of a few changes.
+func TestWhatAPassWaitsForPushesLittleOut(t *testing.T) {
 	var many []outcome.Change
 	for range 400 {
 		many = append(many, outcome.Change{Subject: "queue demo", Action: "created"})
@@ -179,7 +179,8 @@ func TestWhatAPassWaitsForPushesNothingOut(t *testing.T) {
 	s.run(event("Planned"))
 	before := s.status()
 	s.run(waiting(event("Planned"), strings.Repeat("pods ", 500)))
-	if status := s.status(); len(status.Changed) != len(before.Changed) || status.Omitted != before.Omitted {
+	status := s.status()
+	if status.Running == nil || len(status.Changed) < len(before.Changed)-10 || len(status.Changed)+status.Omitted != 400 {
 		t.Errorf("%d changes, %d more, and before %d, %d more", len(status.Changed), status.Omitted, len(before.Changed), before.Omitted)
 	}
 }

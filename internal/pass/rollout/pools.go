@@ -229,26 +229,15 @@ func (p *pool) begins(since time.Time) {
 	}
 }
 
-// Karpenter's annotations with the hash of what a NodePool and an EC2NodeClass say about nodes, and with the version of
-// its hash function. Hashes of different versions cannot be compared; Karpenter writes them anew after its own upgrade.
-var hashes = []struct{ hash, version string }{
-	{ownership.NodePoolHash, ownership.NodePoolHashVersion},
-	{"karpenter.k8s.aws/ec2nodeclass-hash", "karpenter.k8s.aws/ec2nodeclass-hash-version"},
-}
-
 // outdates reports whether a NodeClaim carries another hash than its NodePool or its EC2NodeClass.
 func (p *pool) outdates(claim *unstructured.Unstructured) bool {
-	has := claim.GetAnnotations()
-	for i, object := range []*unstructured.Unstructured{p.object, p.class} {
+	annotations := func(object *unstructured.Unstructured) map[string]string {
 		if object == nil {
-			continue
+			return nil
 		}
-		wants, of := object.GetAnnotations(), hashes[i]
-		if wants[of.version] != "" && wants[of.version] == has[of.version] && wants[of.hash] != has[of.hash] {
-			return true
-		}
+		return object.GetAnnotations()
 	}
-	return false
+	return disruption.Outdated(claim.GetAnnotations(), annotations(p.object), annotations(p.class))
 }
 
 // rotates reports whether Karpenter is to replace a node because of its age alone: it would not be drifted with its own hash.

@@ -212,12 +212,16 @@ func (d *verdict) repair(in input) []plan.Step {
 	takenBack := last.TakeBack(in.records.Karpenter.RolledBack)
 	freezes := d.freeze != nil && last.Freeze(*d.freeze)
 	if freezes {
+		known := last.From == in.records.From()
 		in.records.Applied, in.records.Params = maps.Clone(in.records.Applied), maps.Clone(in.records.Params)
 		for _, step := range []string{plan.FreezeStep, "nodepools"} {
 			delete(in.records.Applied, step)
 		}
 		in.records.Params[params.ParamFreeze] = strconv.FormatBool(*d.freeze)
-		d.records = &in.records
+		if known { // the plan is still made from the parameters on record
+			last.From = in.records.From()
+		}
+		d.records, d.plan = &in.records, &last
 	}
 	steps, why := due(&last, in)
 	if !in.full && !takenBack && !last.Changing(in.records.Applied) {

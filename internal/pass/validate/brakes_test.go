@@ -271,7 +271,7 @@ func TestAFreezeWithoutNodePools(t *testing.T) {
 	s.validated(false)
 	s.brakes(outcome.StateReconciled, "Reconciled : "+
 		"karpenter_freeze is true, and the freeze is not in force, because Karpenter is being turned off")
-	s.write("node_disk=x", free)
+	s.write("high_availability=x", free)
 	s.wants(s.validated(false), outcome.PassRejected, true, "")
 	s.write(frozen)
 	s.wants(s.validated(false), outcome.PassRejected, true, "")
@@ -280,7 +280,7 @@ func TestAFreezeWithoutNodePools(t *testing.T) {
 // Turning off that is rejected for another parameter leaves the last good plan in force, so the freeze is laid over that.
 func TestAFreezeWhileTurningOffIsRejected(t *testing.T) {
 	s := reconciled(t)
-	s.write(off, "node_disk=x", frozen)
+	s.write(off, "high_availability=x", frozen)
 	s.wants(s.pass(false), outcome.PassRejected, true, plan.FreezeStep)
 	s.wantsFreeze(true, true)
 	s.brakes(outcome.StateRejected, "Rejected karpenter_freeze: the freeze is in force")

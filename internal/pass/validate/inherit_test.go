@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -54,6 +56,37 @@ func TestAnUpgradeKeepsThePools(t *testing.T) {
 	s.write("karpenter_node_disk=50")
 	if s.pass(false); s.kept() || !slices.Contains(s.steps, "nodepools") {
 		t.Errorf("a parameter of the pool: kept %t, steps %v", s.kept(), s.steps)
+	}
+}
+
+// A freeze of a rejected rack is laid over the plan in force, and leaves known what that was made from.
+func TestAnUpgradeKeepsThePoolsAfterAFreeze(t *testing.T) {
+	s := begin(t, "karpenter_auth_mode=true", "karpenter_enabled=true")
+	s.all = true
+	s.pass(false)
+	s.write(bad)
+	s.pass(false)
+	s.write(frozen)
+	s.wants(s.pass(false), outcome.PassRejected, true, plan.FreezeStep)
+	s.upgraded()
+	s.write("karpenter_cpu_limit")
+	if s.pass(false); !s.kept() {
+		t.Errorf("steps %v", s.steps)
+	}
+}
+
+// A dry run is asked with the words that a pass would have.
+func TestADryRunWithForce(t *testing.T) {
+	s := begin(t, "karpenter_auth_mode=true", "karpenter_enabled=true")
+	s.all = true
+	s.pass(false)
+	s.upgraded()
+	for _, force := range []events.Force{nil, {events.ForceNewDefaults}} {
+		_, err := s.validate.Run(t.Context(), Event{Rack: "demo", DryRun: true, Force: force})
+		s.must(err)
+		if got := strings.Contains(stepNames(s.dry), "nodepools"); got != (len(force) > 0) {
+			t.Errorf("force %v: steps %s", force, stepNames(s.dry))
+		}
 	}
 }
 

@@ -77,6 +77,7 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	of := request{rack: event.Rack, full: event.Full, dry: event.DryRun}
 	if event.DryRun {
 		run.Request = event.Request
+		of.force = input{}.with(event.Force)
 		change, requested := proposedBy(event)
 		if len(change.Malformed) > 0 {
 			run.Problems = change.Malformed

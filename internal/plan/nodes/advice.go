@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -91,10 +92,16 @@ func (a *findings) budgets(d *draft) {
 			a.warn(from, "a disruption budget of %s with an empty list of reasons is never in force; leave reasons out, which means all of them, "+
 				"or name some of Empty, Drifted and Underutilized", nodes)
 		}
-		if nodes != "0" && nodes != "0%" || budget["schedule"] != nil || budget["reasons"] != nil {
+		if nodes != "0" && nodes != "0%" || budget["schedule"] != nil {
 			continue
 		}
-		a.warn(from, "a disruption budget of %s without a schedule never lets Karpenter consolidate or replace a node of its own accord", nodes)
+		switch reasons, is := budget["reasons"].([]any); {
+		case !is:
+			a.warn(from, "a disruption budget of %s without a schedule never lets Karpenter consolidate or replace a node of its own accord", nodes)
+		case slices.Contains(reasons, any(string(karpenter.DisruptionReasonEmpty))):
+			a.warn(from, "a disruption budget of %s for empty nodes without a schedule never lets Karpenter remove an empty node of NodePool %s",
+				nodes, d.name)
+		}
 	}
 }
 

@@ -135,8 +135,9 @@ func (r *run) autoscales(ctx context.Context) (bool, error) {
 	return err == nil && ptr.Deref(deployment.Spec.Replicas, 1) > 0, err
 }
 
-// builds reports whether a build group has nodes, or may get some, and is not being emptied.
+// builds reports whether a build group has nodes, or may get some from Cluster Autoscaler, and is not being emptied.
 func (r *run) builds(ctx context.Context) (bool, error) {
+	zero := false
 	for _, group := range r.plan.Nodegroups.Build {
 		out, err := r.EKS.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: &r.plan.Cluster.Name, NodegroupName: &group})
 		if errors.As(err, new(*types.ResourceNotFoundException)) {
@@ -145,13 +146,21 @@ func (r *run) builds(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("node group %s: describe: %w", group, err)
 		}
-		if c := out.Nodegroup.ScalingConfig; c == nil || aws.ToInt32(c.MinSize)+aws.ToInt32(c.DesiredSize) == 0 {
-			continue
-		}
 		record, err := outcome.Recorded[outcome.Emptied](ctx, r.Baselines, r.plan.Rack, outcome.BaselineSize(group))
-		if err != nil || record.Before(aws.ToTime(out.Nodegroup.CreatedAt)) == nil {
-			return err == nil, err
+		if err != nil {
+			return false, err
 		}
+		c := out.Nodegroup.ScalingConfig
+		switch emptied := record.Before(aws.ToTime(out.Nodegroup.CreatedAt)) != nil; {
+		case emptied || c == nil:
+		case aws.ToInt32(c.MinSize)+aws.ToInt32(c.DesiredSize) > 0:
+			return true, nil
+		default:
+			zero = true
+		}
+	}
+	if zero {
+		return r.autoscales(ctx)
 	}
 	return false, nil
 }

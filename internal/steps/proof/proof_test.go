@@ -67,7 +67,6 @@ func begin(t *testing.T) *scene {
 
 func (s *scene) begin(cloud *awsfake.Cloud, connect k8s.Connector) {
 	s.cloud, s.baselines, s.checkpoints = cloud, awsfake.NewBaselines(cloud), awsfake.NewCheckpoints(cloud)
-	s.build(0)
 	s.step = &Step{
 		EKS: cloud.EKS, Connect: connect, Baselines: s.baselines, Checkpoints: s.checkpoints, Limit: 15 * time.Minute,
 		Now: func() time.Time { return s.clock },
@@ -221,6 +220,8 @@ func TestWhatNeedsNoProof(t *testing.T) {
 	untouched("a Cluster Autoscaler that does not scale")
 	s.autoscaler(1, object{ownership.AnnotationAutoscaler: "demo"})
 	untouched("a Cluster Autoscaler that was handed over, also while somebody scales it")
+	s.build(0)
+	untouched("a build group at zero that nothing scales")
 	s.build(2)
 	s.baselines.Kept[outcome.BaselineSize("build")] = `{}`
 	untouched("a build group that is being emptied")
@@ -245,6 +246,18 @@ func TestBuildGroupsAreTakenOverToo(t *testing.T) {
 	delete(s.baselines.Kept, outcome.BaselineSize("build"))
 	s.comes("build", "True")
 	s.bound("build", "True")
+	s.done()
+}
+
+// Cluster Autoscaler scales a build group from zero: the pool that takes over shows a node too, but only while that is so.
+func TestABuildGroupAtZero(t *testing.T) {
+	s := begin(t)
+	s.comes("workload", "True")
+	s.build(0)
+	if changes := s.waits("pool build has no first node yet"); changes != "[{Pod/sawhorse-proof/build created}]" {
+		t.Error(changes)
+	}
+	s.autoscaler(1, object{ownership.AnnotationAutoscaler: "demo"})
 	s.done()
 }
 

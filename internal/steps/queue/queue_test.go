@@ -153,6 +153,8 @@ func TestRepairsOnlyWhatDiffers(t *testing.T) {
 		{"no target", func(c *awsfake.Cloud) { c.Events.Rules[name].Targets = nil }, "put target of rule " + name, "Events.PutTargets " + name},
 		{"another queue as target", func(c *awsfake.Cloud) { c.Events.Rules[name].Targets[0].Arn = new("arn:other") },
 			"put target of rule " + name, "Events.PutTargets " + name},
+		{"another input", func(c *awsfake.Cloud) { c.Events.Rules[name].Targets[0].InputPath = new("$.detail") },
+			"put target of rule " + name, "Events.PutTargets " + name},
 		{"a tag of the queue gone", func(c *awsfake.Cloud) { delete(c.SQS.Queues[url].Tags, "team") }, "tagged queue " + name,
 			"SQS.TagQueue " + url},
 		{"a tag of the queue changed", func(c *awsfake.Cloud) { c.SQS.Queues[url].Tags["team"] = "others" }, "tagged queue " + name,

@@ -90,6 +90,9 @@ func (q *Step) target(ctx context.Context, p *plan.Plan, live []types.Target, w 
 	for _, t := range live {
 		if *t.Id == p.Queue.Rule.Target {
 			read = *t.Arn
+			if t.Input != nil || t.InputPath != nil || t.InputTransformer != nil { // Karpenter reads the event as it was sent
+				read += ", with another input"
+			}
 		}
 	}
 	return w.Write(ctx, resource.Write{
