@@ -90,16 +90,6 @@ func (r *run) change(ctx context.Context, racks []string) error {
 	return r.planned(ctx, history, racks)
 }
 
-// look has the node check look once at all racks, as its schedule does every five minutes.
-func (r *run) look(ctx context.Context, racks int) error {
-	fmt.Fprintf(r.out, "\na node check of %d racks\n", racks)
-	began := time.Now()
-	if _, err := r.environment.Run(ctx, `aws lambda invoke --function-name Sawhorse-rollout:live --payload '{}' /dev/null`); err != nil {
-		return err
-	}
-	return r.times(ctx, began, "rollout", 1)
-}
-
 // status has the fields of a rack's status that are needed here.
 type status struct {
 	Rack, State, Goal string

@@ -19,16 +19,12 @@ import (
 // lease, so an audit of such a rack ends at once. Turning on as many real racks would take hours.
 func (r *run) rows(ctx context.Context, n int) ([]string, error) {
 	client := dynamodb.NewFromConfig(r.aws)
-	found, err := client.ListTables(ctx, &dynamodb.ListTablesInput{})
+	table, err := r.table(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("load: list tables: %w", err)
-	}
-	table := slices.IndexFunc(found.TableNames, func(name string) bool { return strings.HasPrefix(name, "Sawhorse") })
-	if table < 0 {
-		return nil, fmt.Errorf("load: of the tables %q none is the stack's", found.TableNames)
+		return nil, err
 	}
 	put := func(ctx context.Context, item map[string]types.AttributeValue) error {
-		_, err := client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &found.TableNames[table], Item: item})
+		_, err := client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: item})
 		return err
 	}
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
@@ -48,6 +44,19 @@ func (r *run) rows(ctx context.Context, n int) ([]string, error) {
 		}
 		return nil
 	})
+}
+
+// table returns the name of the stack's table.
+func (r *run) table(ctx context.Context) (string, error) {
+	found, err := dynamodb.NewFromConfig(r.aws).ListTables(ctx, &dynamodb.ListTablesInput{})
+	if err != nil {
+		return "", fmt.Errorf("load: list tables: %w", err)
+	}
+	table := slices.IndexFunc(found.TableNames, func(name string) bool { return strings.HasPrefix(name, "Sawhorse") })
+	if table < 0 {
+		return "", fmt.Errorf("load: of the tables %q none is the stack's", found.TableNames)
+	}
+	return found.TableNames[table], nil
 }
 
 // audit calls the function audit for a rack as resync does.
