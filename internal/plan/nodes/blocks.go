@@ -55,7 +55,7 @@ func (c Compiled) Blocked(claims []plan.Object) []params.Problem {
 	if len(blocks) == 0 || len(pools) == 0 {
 		return nil
 	}
-	nodes, inside, first := 0, 0, time.Time{}
+	nodes, inside := 0, []time.Time{}
 	known := claimsByPool(claims)
 	for _, pool := range pools {
 		for _, claim := range known[pool] {
@@ -63,18 +63,23 @@ func (c Compiled) Blocked(claims []plan.Object) []params.Problem {
 			if age := claim.Spec.ExpireAfter.Duration; age != nil {
 				end := claim.CreationTimestamp.Add(*age).UTC()
 				if slices.ContainsFunc(blocks, func(b params.Block) bool { return b.Covers(end) }) {
-					inside++
-					if first.IsZero() || end.Before(first) {
-						first = end
-					}
+					inside = append(inside, end)
 				}
 			}
 		}
 	}
 	count := ""
 	switch {
-	case inside > 0:
-		count = fmt.Sprintf(" (%d of the %d that there are now, the first at %s)", inside, nodes, first.Format(time.RFC3339))
+	case len(inside) > 0:
+		first, next := slices.MinFunc(inside, time.Time.Compare), time.Time{}
+		for _, b := range blocks {
+			if end := b.Ends(first); end.After(next) {
+				next = end
+			}
+		}
+		soon := len(slices.DeleteFunc(slices.Clone(inside), func(end time.Time) bool { return end.After(next) }))
+		count = fmt.Sprintf(" (%d of the %d that there are now: %d in the next such time, the first at %s)", len(inside), nodes, soon,
+			first.Format(time.RFC3339))
 	case claims != nil:
 		count = " (none of those that there are now)"
 	}

@@ -232,7 +232,7 @@ func TestExpiryInABlockedTime(t *testing.T) {
 	}
 	claims := []plan.Object{
 		claim("workload", "2026-03-05T10:00:00Z"), claim("workload", "2026-03-06T10:00:00Z"), claim("workload", "2026-03-03T10:00:00Z"),
-		claim("other", "2026-03-03T10:00:00Z"),
+		claim("other", "2026-03-03T10:00:00Z"), claim("workload", "2026-03-06T14:00:00Z"),
 	}
 	const begin, end = "Karpenter's expiry reads no budgets: nodes of workload expire in the blocked times too",
 		"; where that must not be, write a longer expiry, or Never"
@@ -242,7 +242,7 @@ func TestExpiryInABlockedTime(t *testing.T) {
 		want   string
 	}{
 		{"720h", nil, begin + end},
-		{"720h", claims, begin + " (2 of the 3 that there are now, the first at 2026-03-04T10:00:00Z)" + end},
+		{"720h", claims, begin + " (3 of the 4 that there are now: 2 in the next such time, the first at 2026-03-04T10:00:00Z)" + end},
 		{"720h", claims[1:2], begin + " (none of those that there are now)" + end},
 		{"Never", claims, ""},
 	} {
