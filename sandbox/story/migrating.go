@@ -79,6 +79,7 @@ func Migrating(s *Script, charts string) {
 		} {
 			s.Type("kubectl label --overwrite crd " + crd + " sawhorse.dev/rack=demo")
 		}
+		lagsEnd(s) // or a pass may still see what was deleted, and is Rejected until the next one
 		s.Check("pods", podsNow, pods)
 		s.Check("NodeClaims", claimsNow, claimed)
 	})

@@ -67,6 +67,7 @@ func Versions(s *Script) {
 		s.Check("the pods", podsNow, pods)
 		s.Check("the NodeClaims", claimsNow, claimed)
 		unchanged(s)
+		quietNodesEnd(s)
 	})
 }
 
@@ -77,6 +78,12 @@ func onQuietNodes(s *Script) {
 	apart.start(s)
 	s.Check("the NodePool of their nodes", apart.where(), "workload")
 	s.Until("nodes of NodePools, without the first ones", nodes+" | wc -l", "3", 3*time.Minute)
+}
+
+// quietNodesEnd ends the pods, so that the next script can turn Karpenter off, or has none but its own.
+func quietNodesEnd(s *Script) {
+	apart.end(s)
+	s.Until("the pods have gone", "kubectl -n shop get pods -l app=orders -o name", "", time.Minute)
 }
 
 // changed writes karpenter_version and waits until that version is in force and its controller runs.
@@ -147,8 +154,7 @@ func Withdrawn(s *Script) {
 		s.Check("the NodeClaims", claimsNow, claimed)
 		restore()
 		s.Reconciled(s.Change(nil, "karpenter_version"))
-		apart.end(s) // so that the next script can turn Karpenter off
-		s.Until("the pods have gone", "kubectl -n shop get pods -l app=orders -o name", "", time.Minute)
+		quietNodesEnd(s)
 	})
 }
 
