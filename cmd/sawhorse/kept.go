@@ -143,6 +143,8 @@ func (s *seen) disruption(claim *nodeClaim, n *nodeReason) (why string) {
 		state("due for rotation")
 	case pool == nil || disruption.Outdated(claim.Annotations, pool.Annotations, s.classOf(pool).Annotations):
 		state("made from an earlier template of the pool")
+	case pool.Annotations[ownership.NodePoolHashVersion] != claim.Annotations[ownership.NodePoolHashVersion]:
+		state("made from a template whose hash cannot be compared with the pool's: Karpenter writes them anew after its upgrade")
 	default:
 		state("made from the pool's present template")
 	}

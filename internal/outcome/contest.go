@@ -31,6 +31,15 @@ type Contests interface {
 // that long, the next revert counts as the first.
 const truce = 24 * time.Hour
 
+// Stamp returns the text by which an object says that something failed now. While it Rests, that is not tried again.
+func Stamp(now time.Time) string { return now.UTC().Format(time.RFC3339) }
+
+// Rests reports whether a Stamp is so young that what failed is left alone.
+func Rests(stamp string, now time.Time) bool {
+	at, err := time.Parse(time.RFC3339, stamp)
+	return err == nil && now.Sub(at) < truce
+}
+
 // Arbiter decides whether to apply a setting again that others have reverted. The first time it is applied again
 // silently. After that it is applied once a day and reported as contested. So Sawhorse does not loop against a tool
 // that applies its own manifest in a loop, like Argo CD or Flux.

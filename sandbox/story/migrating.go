@@ -66,6 +66,10 @@ func Migrating(s *Script, charts string) {
 	})
 
 	s.Chapter("Their controller goes, and their nodes stay", func() {
+		s.Say("Sawhorse gives the cluster's own security group the tag too. By their IDs the class keeps the groups that its nodes have.")
+		s.Type(`kubectl patch ec2nodeclass default --type merge -p "$(aws ec2 describe-security-groups ` +
+			`--filters Name=tag:karpenter.sh/discovery,Values=demo --query '{spec: {securityGroupSelectorTerms: SecurityGroups[].{id: GroupId}}}' ` +
+			`--output json)"`)
 		began = time.Now()
 		s.Type("helm uninstall karpenter --namespace kube-system --wait")
 		for _, id := range JSON[[]string](s, "aws eks list-pod-identity-associations --cluster-name demo --namespace kube-system "+

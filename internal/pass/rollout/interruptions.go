@@ -29,9 +29,10 @@ func (e Event) slot() slot {
 
 // interruption is what Karpenter has said of one NodeClaim.
 type interruption struct {
-	// kinds are the interruptions in the slot, and foreseen means that there was one, at whatever time, before the instance's end.
-	kinds    []string
-	foreseen bool
+	// kinds are the interruptions in the slot. foreseen means that one, at whatever time, told of the instance's end, and stopped that it
+	// was stopped.
+	kinds             []string
+	foreseen, stopped bool
 	// ends means that Karpenter has ended the node because of an interruption.
 	ends bool
 }
@@ -50,22 +51,36 @@ func (v *view) interrupts(e *corev1.Event) {
 		of.ends = true
 		return
 	}
-	of.foreseen = of.foreseen || !ends(e.Reason)
+	switch e.Reason {
+	case "SpotRebalanceRecommendation", "InstanceTerminating": // Karpenter ends no node for a recommendation
+	case "InstanceStopping":
+		of.stopped = true
+	default:
+		of.foreseen = true
+	}
 	if at := k8s.LastSeen(e); !at.Before(v.slot.begin) && at.Before(v.slot.end) {
 		of.kinds = append(of.kinds, e.Reason)
 	}
 }
 
-// ends reports whether Karpenter says by a reason that an instance ends. It says so of those too that it ends itself.
-func ends(reason string) bool { return reason == "InstanceStopping" || reason == "InstanceTerminating" }
+// counts reports whether an interruption of a kind is to be counted. Karpenter says that an instance is stopping or terminating of those
+// too that it ends itself: that counts only if it ended the node for it, and if nothing has told of it before.
+func (i *interruption) counts(kind string) bool {
+	switch kind {
+	case "InstanceStopping":
+		return i.ends && !i.foreseen
+	case "InstanceTerminating":
+		return i.ends && !i.foreseen && !i.stopped
+	}
+	return true
+}
 
-// interrupted counts the interruptions by kind. The end of an instance is one only if Karpenter ended the node for it, and if
-// it is not the end of one that it has counted before.
+// interrupted counts the interruptions by kind.
 func (v *view) interrupted() map[string]int {
 	counts := map[string]int{}
 	for _, of := range v.taken {
 		for _, kind := range of.kinds {
-			if !ends(kind) || of.ends && !of.foreseen {
+			if of.counts(kind) {
 				counts[kind]++
 			}
 		}

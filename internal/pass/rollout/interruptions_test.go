@@ -38,13 +38,22 @@ func TestInterruptions(t *testing.T) {
 	says("11", "NodeClaim", "SpotInterrupted", slot.Add(-2*time.Second))
 	says("12", "NodeClaim", "TerminatingOnInterruption", slot.Add(-2*time.Second))
 	says("13", "NodeClaim", "InstanceTerminating", slot)
+	of = "e" // stopped by hand: its end is no other one
+	says("14", "NodeClaim", "InstanceStopping", slot)
+	says("15", "NodeClaim", "TerminatingOnInterruption", slot)
+	says("16", "NodeClaim", "InstanceTerminating", slot.Add(time.Minute))
+	of = "f" // ended by hand after a recommendation, for which Karpenter does nothing
+	says("17", "NodeClaim", "SpotRebalanceRecommendation", slot.Add(-time.Hour))
+	says("18", "NodeClaim", "TerminatingOnInterruption", slot)
+	says("19", "NodeClaim", "InstanceTerminating", slot)
+	all := map[string]int{"SpotInterrupted": 2, "InstanceUnhealthy": 1, "InstanceTerminating": 2, "InstanceStopping": 1}
 	for _, c := range []struct {
 		event Event
 		at    time.Duration
 		want  map[string]int
 	}{
-		{due(5), 5 * time.Minute, map[string]int{"SpotInterrupted": 2, "InstanceUnhealthy": 1, "InstanceTerminating": 1}},
-		{due(5), 9 * time.Minute, map[string]int{"SpotInterrupted": 2, "InstanceUnhealthy": 1, "InstanceTerminating": 1}}, // a late tick
+		{due(5), 5 * time.Minute, all},
+		{due(5), 9 * time.Minute, all}, // a late tick
 		{due(10), 10 * time.Minute, map[string]int{"SpotInterrupted": 1}},
 		{Event{}, 5 * time.Minute, nil},
 	} {

@@ -6,11 +6,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
@@ -194,10 +194,14 @@ func (r *run) change(ctx context.Context, live deployment, edit func(deployment)
 	return cmp.Or(r.arbiter().Made(ctx, r.plan.Rack, contest(live), wanted.setting(), ruling), waiting)
 }
 
-// made reports whether a Deployment without our annotation has what Sawhorse has set: then only the annotation was taken off it.
+// made reports whether a Deployment without our annotation has the replicas and targets that Sawhorse has set: then the annotation was
+// taken off it, and perhaps the pin.
 func (r *run) made(ctx context.Context, live deployment) (bool, error) {
 	contest, err := r.Contests.Contest(ctx, r.plan.Rack, contest(live))
-	return contest.Wanted == live.setting(), err
+	pinned, free := live.copy(), live.copy()
+	pinned.setPin(new("true"))
+	free.setPin(nil)
+	return contest.Wanted == pinned.setting() || contest.Wanted == free.setting(), err
 }
 
 // record records the baseline, and replaces an existing one. That one belongs to a Deployment that was restored, or to an
@@ -223,7 +227,7 @@ func (r *run) write(ctx context.Context, live, wanted deployment) error {
 	}
 	if wanted.marked(r.plan.Rack) && wanted.replicas() > 0 && !r.unpinned(live) {
 		reason, err := r.client.Unplaced(ctx, live.Unstructured, r.Now())
-		if err != nil {
+		if err != nil && !apierrors.IsForbidden(err) { // a stored plan of an earlier release gives no right to list pods
 			return err
 		}
 		if reason != "" {
@@ -233,7 +237,7 @@ func (r *run) write(ctx context.Context, live, wanted deployment) error {
 	return outcome.Wait(poll, "%s: %s", subject, rollout.Note)
 }
 
-// unpin lets the pods run where they ran before, because they find no room on the system nodes. The next pass tries again.
+// unpin lets the pods run where they ran before, because they find no room on the system nodes. They are tried there again after a day.
 func (r *run) unpin(ctx context.Context, live deployment, reason string) error {
 	before, err := r.recorded(ctx)
 	if err != nil {
@@ -244,17 +248,15 @@ func (r *run) unpin(ctx context.Context, live deployment, reason string) error {
 	if equality.Semantic.DeepEqual(live.Object, wanted.Object) { // its owner wants it there
 		return outcome.Wait(poll, "%s: %s", k8s.Subject(live.Unstructured), reason)
 	}
-	k8s.SetAnnotation(wanted.Unstructured, ownership.AnnotationUnpinned, r.generation())
+	k8s.SetAnnotation(wanted.Unstructured, ownership.AnnotationUnpinned, outcome.Stamp(r.Now()))
 	r.warnUnpinned(live, " ("+reason+")")
 	return cmp.Or(r.arbiter().Made(ctx, r.plan.Rack, contest(live), wanted.setting(), outcome.Ruling{}), r.write(ctx, live, wanted))
 }
 
-// unpinned reports whether the pods have found no room on the system nodes in this pass.
+// unpinned reports whether the pods have found no room on the system nodes within the last day.
 func (r *run) unpinned(live deployment) bool {
-	return live.GetAnnotations()[ownership.AnnotationUnpinned] == r.generation()
+	return outcome.Rests(live.GetAnnotations()[ownership.AnnotationUnpinned], r.Now())
 }
-
-func (r *run) generation() string { return strconv.FormatInt(r.plan.Generation, 10) }
 
 func (r *run) warnUnpinned(live deployment, reason string) {
 	r.progress.Warn("cluster_autoscaler", "%s does not fit on the system nodes%s and runs where it ran before; give the system node groups "+

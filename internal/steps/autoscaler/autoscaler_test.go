@@ -167,7 +167,8 @@ func TestHandsOverAndBack(t *testing.T) {
 	}
 }
 
-// Pods that find no room on system nodes run where they ran before. The next pass tries again, and turning off leaves nothing of it.
+// Pods that find no room on system nodes run where they ran before. They are tried there again after a day, and turning off leaves
+// nothing of it.
 func TestNoRoomOnSystemNodes(t *testing.T) {
 	s, o := begin(t), autoscaler("ca", image)
 	s.Create(node("True"))
@@ -182,7 +183,6 @@ func TestNoRoomOnSystemNodes(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	s.plan.Generation = 7
 	s.run(plan.AutoscalerGroups, true)
 	is(pinned)
 	pod := object{"apiVersion": "v1", "kind": "Pod",
@@ -209,7 +209,12 @@ func TestNoRoomOnSystemNodes(t *testing.T) {
 		t.Errorf("%+v", progress.Warnings)
 	}
 
-	s.plan.Generation = 8
+	s.plan.Generation = 8 // an audit's, or another pass'
+	s.clock = s.clock.Add(23 * time.Hour)
+	if progress = s.run(plan.AutoscalerGroups, false); len(progress.Warnings) != 1 {
+		t.Errorf("%+v", progress.Warnings)
+	}
+	s.clock = s.clock.Add(time.Hour)
 	if progress = s.run(plan.AutoscalerGroups, true); len(progress.Warnings) != 0 {
 		t.Errorf("%+v", progress.Warnings)
 	}
@@ -250,31 +255,43 @@ func TestNoRoomWhereItsOwnerWantsIt(t *testing.T) {
 func TestOnlyTheAnnotationIsTakenOff(t *testing.T) {
 	for _, state := range []plan.AutoscalerState{plan.AutoscalerOff, plan.AutoscalerGroups} {
 		for _, audited := range []bool{true, false} {
-			t.Run(fmt.Sprint(state, audited), func(t *testing.T) {
-				s, ca := begin(t), autoscaler("east-ca", image)
-				s.Create(node("True"))
-				s.Create(ca)
-				s.RolledOut(ca)
-				found := s.shape(ca)
-				s.run(state, true)
-				s.settled(ca, state)
-				s.Change(ca, func(live *unstructured.Unstructured) { live.SetAnnotations(nil) })
-				if audited {
-					s.run(state, true)
-					s.settled(ca, state)
-				}
-				s.plan.Autoscaler.State = plan.AutoscalerBaseline
-				for range 4 {
-					if _, err := s.step.Run(t.Context(), s.plan, ""); err != nil {
-						t.Fatal(err)
-					}
-					s.RolledOut(ca)
-				}
-				if got := s.shape(ca); got != found || len(s.baselines.Kept) > 0 {
-					t.Errorf("%s, found %s; baselines %v", got, found, s.baselines.Kept)
-				}
-			})
+			for _, unpinned := range []bool{false, true} {
+				t.Run(fmt.Sprint(state, audited, unpinned), func(t *testing.T) { takesOff(t, state, audited, unpinned) })
+			}
 		}
+	}
+}
+
+// takesOff has somebody take the annotation off a Deployment that was handed over, and perhaps the pin. Turning off restores it, also if a
+// pass has seen it before.
+func takesOff(t *testing.T, state plan.AutoscalerState, audited, unpinned bool) {
+	s, ca := begin(t), autoscaler("east-ca", image)
+	s.Create(node("True"))
+	s.Create(ca)
+	s.RolledOut(ca)
+	found := s.shape(ca)
+	s.run(state, true)
+	s.settled(ca, state)
+	s.Change(ca, func(live *unstructured.Unstructured) {
+		live.SetAnnotations(nil)
+		if unpinned {
+			deployment{live}.setPin(nil)
+		}
+	})
+	s.RolledOut(ca)
+	if audited {
+		s.run(state, true)
+		s.settled(ca, state)
+	}
+	s.plan.Autoscaler.State = plan.AutoscalerBaseline
+	for range 4 {
+		if _, err := s.step.Run(t.Context(), s.plan, ""); err != nil {
+			t.Fatal(err)
+		}
+		s.RolledOut(ca)
+	}
+	if got := s.shape(ca); got != found || len(s.baselines.Kept) > 0 {
+		t.Errorf("%s, found %s; baselines %v", got, found, s.baselines.Kept)
 	}
 }
 

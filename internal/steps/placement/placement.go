@@ -5,8 +5,8 @@ package placement
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -117,7 +117,7 @@ func (r *run) pin(ctx context.Context, live *unstructured.Unstructured) error {
 			return err
 		}
 		return r.watch(ctx, live, rollout)
-	case annotation(live) == r.unfit():
+	case r.isUnfit(live):
 		r.warnUnfit(live, "")
 		return nil
 	case !rollout.Done:
@@ -176,15 +176,20 @@ func (r *run) watch(ctx context.Context, live *unstructured.Unstructured, rollou
 	if reason == "" {
 		return waitFor(live, rollout.Note)
 	}
-	if err := r.unpin(ctx, live, r.unfit()); err != nil {
+	if err := r.unpin(ctx, live, unfit+outcome.Stamp(r.Now())); err != nil {
 		return err
 	}
 	r.warnUnfit(live, " ("+reason+")")
 	return nil
 }
 
-// unfit returns the annotation's value for a Deployment that did not fit in this pass. The next pass tries again.
-func (r *run) unfit() string { return fmt.Sprintf("unfit-%d", r.plan.Generation) }
+// unfit begins the annotation's value for a Deployment that did not fit. It is tried again after a day: each try starts a pod in vain.
+const unfit = "unfit-"
+
+func (r *run) isUnfit(deployment *unstructured.Unstructured) bool {
+	stamp, is := strings.CutPrefix(annotation(deployment), unfit)
+	return is && outcome.Rests(stamp, r.Now())
+}
 
 func (r *run) warnUnfit(live *unstructured.Unstructured, reason string) {
 	r.progress.Warn("karpenter_enabled",

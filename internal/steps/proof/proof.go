@@ -106,11 +106,12 @@ func (r *run) prove(ctx context.Context) error {
 // asked again.
 func (r *run) todo(ctx context.Context) (todo []plan.Object, err error) {
 	for _, pod := range r.plan.Proof.Pods {
-		isDue := r.autoscales
+		var due bool
 		if nameOf(pod) == ownership.BuildPool {
-			isDue = r.builds
+			due, err = r.builds(ctx)
+		} else {
+			due, err = r.autoscales(ctx)
 		}
-		due, err := isDue(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -121,23 +122,36 @@ func (r *run) todo(ctx context.Context) (todo []plan.Object, err error) {
 	return todo, nil
 }
 
-// autoscales reports whether a Cluster Autoscaler scales that was not handed over from.
-func (r *run) autoscales(ctx context.Context) (bool, error) {
+// autoscales reports whether a Cluster Autoscaler scales that was not handed over from, or that has kept one of these Auto Scaling groups.
+func (r *run) autoscales(ctx context.Context, kept ...string) (bool, error) {
 	all, err := r.client.List(ctx, k8s.Deployment, "", "")
 	if err != nil {
 		return false, err
 	}
 	live, err := refusals.Autoscaler(all, r.plan.Autoscaler.Deployment)
-	if err != nil || live == nil || live.GetAnnotations()[ownership.AnnotationAutoscaler] == r.plan.Rack {
+	if err != nil || live == nil {
 		return false, err
 	}
 	deployment, err := k8s.AsDeployment(live)
-	return err == nil && ptr.Deref(deployment.Spec.Replicas, 1) > 0, err
+	if err != nil || ptr.Deref(deployment.Spec.Replicas, 1) == 0 {
+		return false, err
+	}
+	if live.GetAnnotations()[ownership.AnnotationAutoscaler] != r.plan.Rack {
+		return true, nil
+	}
+	for _, container := range deployment.Spec.Template.Spec.Containers {
+		for _, argument := range slices.Concat(container.Command, container.Args) { // --nodes=MIN:MAX:GROUP
+			if slices.ContainsFunc(kept, func(group string) bool { return strings.HasSuffix(argument, ":"+group) }) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
 }
 
 // builds reports whether a build group has nodes, or may get some from Cluster Autoscaler, and is not being emptied.
 func (r *run) builds(ctx context.Context) (bool, error) {
-	zero := false
+	var zero []string
 	for _, group := range r.plan.Nodegroups.Build {
 		out, err := r.EKS.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: &r.plan.Cluster.Name, NodegroupName: &group})
 		if errors.As(err, new(*types.ResourceNotFoundException)) {
@@ -155,14 +169,16 @@ func (r *run) builds(ctx context.Context) (bool, error) {
 		case emptied || c == nil:
 		case aws.ToInt32(c.MinSize)+aws.ToInt32(c.DesiredSize) > 0:
 			return true, nil
-		default:
-			zero = true
+		case out.Nodegroup.Resources != nil:
+			for _, group := range out.Nodegroup.Resources.AutoScalingGroups {
+				zero = append(zero, aws.ToString(group.Name))
+			}
 		}
 	}
-	if zero {
-		return r.autoscales(ctx)
+	if len(zero) == 0 {
+		return false, nil
 	}
-	return false, nil
+	return r.autoscales(ctx, zero...)
 }
 
 // lacks returns what a pool lacks of a first node; "" if it has one. A pod that was preempted or deleted is created again.

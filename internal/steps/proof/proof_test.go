@@ -97,17 +97,19 @@ func planned(t *testing.T) *plan.Plan {
 
 func (s *scene) build(desired int32) {
 	s.cloud.EKS.Groups["build"] = &types.Nodegroup{NodegroupName: new("build"),
+		Resources:     &types.NodegroupResources{AutoScalingGroups: []types.AutoScalingGroup{{Name: new("eks-build-1")}}},
 		ScalingConfig: &types.NodegroupScalingConfig{MinSize: new(int32(0)), MaxSize: new(int32(5)), DesiredSize: &desired}}
 }
 
-func (s *scene) autoscaler(replicas int, annotations object) {
+func (s *scene) autoscaler(replicas int, annotations object, args ...any) {
 	s.Helper()
 	labels := object{"app": "ca"}
 	scaler := object{"apiVersion": "apps/v1", "kind": "Deployment",
 		"metadata": object{"name": "ca", "namespace": "kube-system", "annotations": annotations},
 		"spec": object{"replicas": replicas, "selector": object{"matchLabels": labels}, "template": object{
 			"metadata": object{"labels": labels},
-			"spec":     object{"containers": []any{object{"name": "ca", "image": "registry.k8s.io/autoscaling/cluster-autoscaler:v1"}}}}}}
+			"spec": object{"containers": []any{object{"name": "ca", "image": "registry.k8s.io/autoscaling/cluster-autoscaler:v1",
+				"args": args}}}}}}
 	s.Remove(scaler)
 	s.Create(scaler)
 }
@@ -249,7 +251,8 @@ func TestBuildGroupsAreTakenOverToo(t *testing.T) {
 	s.done()
 }
 
-// Cluster Autoscaler scales a build group from zero: the pool that takes over shows a node too, but only while that is so.
+// Cluster Autoscaler scales a build group from zero, also one that was handed over and has kept it: the pool that takes over shows a node
+// too, but only while that is so.
 func TestABuildGroupAtZero(t *testing.T) {
 	s := begin(t)
 	s.comes("workload", "True")
@@ -257,7 +260,9 @@ func TestABuildGroupAtZero(t *testing.T) {
 	if changes := s.waits("pool build has no first node yet"); changes != "[{Pod/sawhorse-proof/build created}]" {
 		t.Error(changes)
 	}
-	s.autoscaler(1, object{ownership.AnnotationAutoscaler: "demo"})
+	s.autoscaler(1, object{ownership.AnnotationAutoscaler: "demo"}, "--nodes=0:2:eks-batch-1", "--nodes=0:5:eks-build-1")
+	s.waits("pool build has no first node yet")
+	s.autoscaler(1, object{ownership.AnnotationAutoscaler: "demo"}, "--nodes=0:2:eks-batch-1")
 	s.done()
 }
 

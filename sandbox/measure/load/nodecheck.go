@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -81,7 +82,7 @@ func (r *run) looks(ctx context.Context, racks int) error {
 }
 
 // copies adds to the table what is recorded of the nodes of n racks more. Their clusters are those of the racks that there are, and they
-// have no pools: what the node check asks of a cluster is the same.
+// have no pools: what the node check asks of a cluster without nodes is the same.
 func (r *run) copies(ctx context.Context, n int) error {
 	table, err := r.table(ctx)
 	if err != nil {
@@ -92,6 +93,9 @@ func (r *run) copies(ctx context.Context, n int) error {
 		ExpressionAttributeValues: map[string]types.AttributeValue{":pk": &types.AttributeValueMemberS{Value: "rollouts"}}})
 	if err != nil {
 		return fmt.Errorf("load: what is recorded of nodes: read: %w", err)
+	}
+	if len(found.Items) == 0 {
+		return errors.New("load: nothing is recorded of nodes")
 	}
 	for i := range n {
 		item := maps.Clone(found.Items[i%len(found.Items)])
