@@ -94,7 +94,7 @@ func Migrating(s *Script, charts string) {
 		s.Until("NodePools", poolsReady, "default=True workload=True", time.Minute)
 		s.Equal("why Karpenter would replace their nodes", driftedOf(s, "default"), "")
 		s.Check("pods", podsNow, pods)
-		s.Check("NodeClaims", claimsNow, claimed)
+		s.Check("their NodeClaims, beside that of the first node", strings.Replace(claimsNow, "nodeclaims ", "nodeclaims "+ofTheirs, 1), claimed)
 	})
 
 	s.Chapter("New nodes are of Sawhorse's pool", func() {
