@@ -63,7 +63,7 @@ func (m *moving) start() {
 		a.start(m.Script)
 		m.Type("kubectl -n shop create pdb " + a.name + " --selector app=" + a.name + " --max-unavailable 1")
 	}
-	m.Type("kubectl wait nodeclaims --all --for=condition=Initialized --timeout=2m")
+	m.Type("kubectl wait nodeclaims -l karpenter.sh/nodepool=" + m.pool + " --for=condition=Initialized --timeout=2m")
 }
 
 func (m *moving) end() {
