@@ -193,7 +193,7 @@ func (s *sawhorse) auditPermissions() []awsiam.PolicyStatement {
 		allow([]string{"eks:ListPodIdentityAssociations"}, clusters()),
 		allow([]string{"eks:DescribePodIdentityAssociation"}, associations()),
 		allow([]string{"ec2:DescribeTags", "ec2:DescribeInstances"}, anything),
-		allow([]string{"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeAutoScalingInstances"}, anything),
+		allow([]string{"autoscaling:DescribeAutoScalingGroups"}, anything),
 	)
 }
 

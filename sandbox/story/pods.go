@@ -18,6 +18,7 @@ func Pods(s *Script) {
 			"karpenter_build_consolidate_after": "1s"})
 		s.Reconciled()
 		s.Check("NodePools", poolsReady, "build=True workload=True")
+		s.Reconciled(s.Request("full")) // which looks for EC2's service-linked role for spot
 		s.Until("the first nodes have gone", nodes, "", 2*time.Minute)
 	})
 
