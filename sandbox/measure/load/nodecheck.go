@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/functionlog"
+	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
 // clusters is how many clusters the node check is measured with (docs/cost.md).
@@ -43,7 +44,7 @@ func (r *run) look(ctx context.Context, racks int) error {
 // looks has the node check look once, and prints how long that took, and what Lambda would bill for it.
 func (r *run) looks(ctx context.Context, racks int) error {
 	fmt.Fprintf(r.out, "\na node check of %d racks\n", racks)
-	before, err := processOf("Sawhorse-rollout")
+	before, err := r.process("Sawhorse-rollout")
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (r *run) looks(ctx context.Context, racks int) error {
 	if err := r.times(ctx, began, "rollout", 1); err != nil {
 		return err
 	}
-	after, err := processOf("Sawhorse-rollout")
+	after, err := r.process("Sawhorse-rollout")
 	if err != nil {
 		return err
 	}
@@ -141,17 +142,20 @@ type process struct {
 	memory int
 }
 
-// processOf returns the process that runs a function; an empty one if there is none yet.
-func processOf(function string) (process, error) {
+// process returns the process that runs a function of this sandbox; an empty one if there is none yet.
+func (r *run) process(function string) (process, error) {
+	folder, _, _ := strings.Cut(r.environment.Value("KUBECONFIG"), "/kube/") // of the sandbox, which has the functions' code too
 	all, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
 		return process{}, err
 	}
 	var found []process
 	for _, path := range all {
-		environment, err := os.ReadFile(path)
-		if err != nil || !slices.Contains(strings.Split(string(environment), "\x00"), "AWS_LAMBDA_FUNCTION_NAME="+function) {
-			continue // of another user, or it has ended
+		text, err := os.ReadFile(path)
+		environment := strings.Split(string(text), "\x00")
+		if err != nil || !slices.Contains(environment, "AWS_LAMBDA_FUNCTION_NAME="+function) ||
+			!strings.HasPrefix(user.Environment(environment).Value("LAMBDA_TASK_ROOT"), folder+"/") {
+			continue // of another user or another sandbox, or it has ended
 		}
 		one, err := used(filepath.Dir(path))
 		if err != nil {
@@ -165,7 +169,7 @@ func processOf(function string) (process, error) {
 	case 1:
 		return found[0], nil
 	}
-	return process{}, fmt.Errorf("load: %d processes run the function %s; end the other sandboxes of this machine", len(found), function)
+	return process{}, fmt.Errorf("load: %d processes run the function %s at once", len(found), function)
 }
 
 // tick is the unit of CPU times in /proc (sysconf(_SC_CLK_TCK), which is 100 on Linux).
