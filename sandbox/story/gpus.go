@@ -47,3 +47,10 @@ func GPUs(s *Script) {
 		"nvidia_device_plugin_enable"))
 	s.Check("pools", poolsReady, "build=True workload=True")
 }
+
+// GPUsNewest is GPUs under the newest version of Karpenter.
+func GPUsNewest(s *Script) {
+	s.Chapter("Up to 1.15.1", func() { changed(s, "1.15.1", "up") })
+	GPUs(s)
+	s.Chapter("Down to 1.10.0", func() { changed(s, "1.10.0", "down") })
+}

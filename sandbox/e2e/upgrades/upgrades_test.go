@@ -67,6 +67,20 @@ func TestRotationNewest(t *testing.T) {
 	sandbox.Run(story.Enabled, story.RotationNewest)
 }
 
+// Has a pool of each kind under the default version and the newest.
+func TestKinds(t *testing.T) {
+	sandbox := pool.Take(t)
+	cached(t, "bin/karpenter-1.15.0")
+	sandbox.Run(story.Enabled, func(s *story.Script) { story.Kinds(s, "1.10.0", "1.15.1") })
+}
+
+// Runs pods on GPUs, whole and shared, under the newest version, as life does under the default.
+func TestGPUsNewest(t *testing.T) {
+	sandbox := pool.Take(t)
+	cached(t, "bin/karpenter-1.15.0")
+	sandbox.Run(story.Enabled, story.GPUsNewest)
+}
+
 // Holds the rules and dashboards of observability/ against the controller of each version. VERSIONS limits the test to some of
 // them, and UPDATE=yes writes what the controllers count.
 func TestMetrics(t *testing.T) {
