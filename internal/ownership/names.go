@@ -219,10 +219,10 @@ const AnnotationMigrating = "sawhorse.dev/migrating"
 const (
 	// AnnotationAutoscaler is on the Cluster Autoscaler Deployment. Its value is the rack.
 	AnnotationAutoscaler = "sawhorse.dev/autoscaler"
-	// AnnotationUnpinned is on it if its pods found no room on system nodes. Its value is the time.
+	// AnnotationUnpinned is on the same if its pods found no room on system nodes. Its value is the time.
 	AnnotationUnpinned = "sawhorse.dev/unpinned"
 	// AnnotationPin is on a Deployment that was placed on system nodes ("pinned") or did not fit there ("unfit" and the
-	// generation).
+	// time).
 	AnnotationPin = "sawhorse.dev/pin"
 )
 
