@@ -54,51 +54,20 @@ type Release struct {
 	Objects []Object `json:"objects,omitempty"`
 }
 
-// charts is what the values of the controller's chart are made from.
-type charts struct {
-	Present          bool `json:"present"`
-	HighAvailability bool `json:"highAvailability"`
-	// Queue is the queue's name, not its ARN.
-	Queue string `json:"queue"`
-	// ImageRepository replaces the chart's image repository, unless it is empty.
-	ImageRepository string `json:"imageRepository"`
-	// IsolatedVPC means that the VPC has no route to the internet.
-	IsolatedVPC bool `json:"isolatedVPC"`
-	// RoleARN is the annotation of the service account for IRSA. It is empty with Pod Identity.
-	RoleARN string `json:"roleARN"`
-	// Overlays switches on the feature gate that NodeOverlays need.
-	Overlays bool `json:"overlays,omitempty"`
-	// Values are those of karpenter_controller_config.
-	Values map[string]any `json:"values"`
-}
-
 // controller plans the CRDs, the controller and the device plugin.
 func (b *builder) controller() {
-	in := charts{
-		Present:          b.config.Enabled,
-		HighAvailability: b.config.HighAvailability,
-		Queue:            b.plan.Queue.Name,
-		ImageRepository:  b.config.ImageRepository,
-		IsolatedVPC:      b.config.IsolatedVPC,
-		Overlays:         len(b.config.Overlays) > 0,
-		Values:           b.config.ControllerValues,
-	}
-	if !b.plan.Infrastructure.PodIdentity {
-		in.RoleARN = b.plan.Infrastructure.Controller.ARN
-	}
-	rack, cluster := b.plan.Rack, b.plan.Cluster.Name
-	b.plan.Controller = Controller{CRDs: b.definitions().crds(), Release: b.karpenter.controller(rack, cluster, in)}
+	values := b.config.ControllerValues
+	b.plan.Controller = Controller{CRDs: b.definitions().crds(), Release: b.release(b.karpenter, values)}
 	if b.changes() {
 		if release, err := catalogue.Find(b.facts.Records.InForce()); err == nil {
 			previous := versionOf(release)
-			in.Values = within(in.Values, previous.values())
-			b.plan.Controller.Previous = new(previous.controller(rack, cluster, in))
+			b.plan.Controller.Previous = new(b.release(previous, within(values, previous.values())))
 			b.plan.Controller.Write = b.facts.Writes[params.ParamVersion]
 		}
 	}
 	b.monitored()
 	if b.config.Enabled && b.config.NVIDIADevicePlugin {
-		b.plan.Controller.DevicePlugin = devicePlugin(rack)
+		b.plan.Controller.DevicePlugin = devicePlugin(b.config.Rack)
 	}
 }
 
@@ -127,12 +96,13 @@ func (k karpenter) crds() CRDs {
 	return CRDs{Present: true, Version: k.Version, Chart: k.ChartDigests[ownership.ReleaseCRD], Definitions: k.CRDNames}
 }
 
-func (k karpenter) controller(rack, cluster string, in charts) Release {
+// release describes a version's controller with values of karpenter_controller_config.
+func (b *builder) release(k karpenter, values map[string]any) Release {
 	made := Release{
-		Present: in.Present, Name: ownership.ReleaseController, Version: k.Version,
-		Values: k.controllerValues(rack, cluster, in), Replicas: 1,
+		Present: b.config.Enabled, Name: ownership.ReleaseController, Version: k.Version,
+		Values: b.controllerValues(k, values), Replicas: 1,
 	}
-	if in.HighAvailability {
+	if b.config.HighAvailability {
 		made.Replicas = 2
 	}
 	return made
@@ -143,10 +113,10 @@ var ControllerRequests = map[string]any{"cpu": "200m", "memory": "256Mi"}
 
 // controllerValues returns the values of the controller's chart, except replicas. Those of the rack's parameter stand
 // over Sawhorse's recommendation and under what only Sawhorse may set.
-func (k karpenter) controllerValues(rack, cluster string, in charts) map[string]any {
+func (b *builder) controllerValues(k karpenter, values map[string]any) map[string]any {
 	account := map[string]any{"name": ownership.ServiceAccount}
-	if in.RoleARN != "" {
-		account["annotations"] = map[string]any{"eks.amazonaws.com/role-arn": in.RoleARN}
+	if !b.plan.Infrastructure.PodIdentity {
+		account["annotations"] = map[string]any{"eks.amazonaws.com/role-arn": b.plan.Infrastructure.Controller.ARN}
 	}
 	// Without a digest in the catalogue, the tag alone selects the image, so imageRepository limits where it comes from. The
 	// image in a mirror has the same digest.
@@ -154,22 +124,22 @@ func (k karpenter) controllerValues(rack, cluster string, in charts) map[string]
 	if k.Digest != "" {
 		image["digest"] = k.Digest
 	}
-	if in.ImageRepository != "" {
-		image["repository"] = in.ImageRepository
+	if b.config.ImageRepository != "" {
+		image["repository"] = b.config.ImageRepository
 	}
-	settings := map[string]any{"clusterName": cluster, "interruptionQueue": in.Queue}
-	if in.IsolatedVPC {
+	settings := map[string]any{"clusterName": b.plan.Cluster.Name, "interruptionQueue": b.plan.Queue.Name}
+	if b.config.IsolatedVPC {
 		settings["isolatedVPC"] = true
 	}
-	if in.Overlays {
+	if len(b.config.Overlays) > 0 {
 		settings["featureGates"] = map[string]any{"nodeOverlay": true}
 	}
 	recommended := map[string]any{"controller": map[string]any{"resources": map[string]any{"requests": ControllerRequests}}}
-	if fields(in.Values["strategy"])["type"] == "Recreate" { // which takes no parameters, and the chart has those of RollingUpdate
+	if fields(values["strategy"])["type"] == "Recreate" { // which takes no parameters, and the chart has those of RollingUpdate
 		recommended["strategy"] = map[string]any{"rollingUpdate": nil}
 	}
-	return merged(merged(recommended, in.Values), map[string]any{
-		"additionalLabels": map[string]any{ownership.TagRack: rack},
+	return merged(merged(recommended, values), map[string]any{
+		"additionalLabels": map[string]any{ownership.TagRack: b.config.Rack},
 		"serviceAccount":   account,
 		"nodeSelector":     map[string]any{ownership.LabelSystemNode: "true"},
 		"podAnnotations":   map[string]any{"karpenter.sh/do-not-disrupt": "true"},

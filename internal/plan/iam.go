@@ -59,6 +59,11 @@ func document(fields map[string]any) Document { return Document(canonical.JSON(f
 // JSON returns the document as AWS gets it.
 func (d Document) JSON() string { return string(d) }
 
+// with replaces each ${name} by its value. Names and ARNs need no escaping within JSON.
+func (d Document) with(namesAndValues ...string) Document {
+	return Document(strings.NewReplacer(namesAndValues...).Replace(string(d)))
+}
+
 // MarshalJSON returns the document, which is part of the JSON of its plan.
 func (d Document) MarshalJSON() ([]byte, error) { return []byte(d), nil }
 
@@ -78,57 +83,17 @@ func (r Role) Path() string {
 	return path
 }
 
-// identity is what the section Infrastructure is rendered from.
-type identity struct {
-	Present        bool   `json:"present"`
-	ControllerRole string `json:"controllerRole"`
-	NodeRole       string `json:"nodeRole"`
-	// RolePath is the path of the roles.
-	RolePath       string `json:"rolePath"`
-	PodIdentity    bool   `json:"podIdentity"`
-	CNIIndependent bool   `json:"cniIndependent"`
-	// NodePolicies are the ARNs of the policies attached to the node role, MinimalPolicies those that every node needs.
-	NodePolicies    []string `json:"nodePolicies"`
-	MinimalPolicies []string `json:"minimalPolicies"`
-	// NodeStatements are the inline policies of both, by name.
-	NodeStatements map[string]Document `json:"nodeStatements,omitempty"`
-	// BuildNodeRole is the name of the role of build nodes, or empty if they never had one of their own. BuildOwnRole means
-	// that they have it now.
-	BuildNodeRole string `json:"buildNodeRole"`
-	BuildOwnRole  bool   `json:"buildOwnRole"`
-	// SharedNetworks has the ARNs of the chosen subnets and security groups that another account owns. The controller's
-	// policy allows them by ARN, and those of its own account by tag.
-	SharedNetworks []string `json:"sharedNetworks"`
-	// ImageOwners are the owners, beside Amazon, whose images nodes may run.
-	ImageOwners []string          `json:"imageOwners"`
-	Tags        map[string]string `json:"tags"`
-}
-
 // infrastructure plans Karpenter's identity.
 func (b *builder) infrastructure() {
-	in := identity{
-		Present:        b.config.Enabled,
-		ControllerRole: ownership.ControllerRole(b.config.Rack),
-		NodeRole:       ownership.NodeRole(b.config.Rack),
-		RolePath:       ownership.RacksPath(b.facts.Deployment.RolePath),
-		PodIdentity:    b.podIdentity(),
-		CNIIndependent: b.config.Enabled && b.cniIndependent(),
-		SharedNetworks: b.sharedNetworks(),
-		ImageOwners:    b.facts.Deployment.ImageOwners,
-		Tags:           b.tags(),
+	rack := b.config.Rack
+	b.plan.Infrastructure = Infrastructure{
+		Present: b.config.Enabled, PodIdentity: b.podIdentity(), CNIIndependent: b.config.Enabled && b.cniIndependent(), Tags: b.tags(),
+		Controller: b.role(ownership.ControllerRole(rack)), Nodes: b.role(ownership.NodeRole(rack)),
 	}
-	wants := b.config.BuildNodes && b.config.BuildMinimalRole
-	if wants || b.facts.Records.WasOn && b.facts.Records.HadBuildRole {
-		in.BuildNodeRole, in.BuildOwnRole = ownership.BuildNodeRole(b.config.Rack), wants
-	}
-	in.MinimalPolicies, in.NodeStatements = b.nodePolicies()
-	in.NodePolicies = slices.Concat(in.MinimalPolicies, b.config.NodePolicyARNs)
-	slices.Sort(in.NodePolicies)
-	in.NodePolicies = slices.Compact(in.NodePolicies)
-	b.plan.Infrastructure = b.karpenter.infrastructure(b.plan.Cluster, in, b.plan.Queue.ARN)
 	if !b.config.Enabled {
 		return
 	}
+	b.roles()
 	b.lackingPolicies()
 	for _, unmanaged := range b.facts.Unmanaged {
 		b.problem("rack", "%s exists and was not made by Sawhorse for this rack and cluster; names in IAM are shared by all regions of an "+
@@ -234,66 +199,48 @@ func (b *builder) podIdentity() bool {
 	return b.facts.PodIdentity || b.facts.Offline && !b.facts.OIDCProvider
 }
 
-// infrastructure renders the roles and their policies for a cluster. queue is the ARN of the interruption queue.
-func (k karpenter) infrastructure(c Cluster, in identity, queue string) Infrastructure {
-	made := Infrastructure{
-		Present: in.Present, PodIdentity: in.PodIdentity, CNIIndependent: in.CNIIndependent, Tags: in.Tags,
-		Controller: Role{Name: in.ControllerRole, ARN: in.roleARN(c, in.ControllerRole)},
-		Nodes:      Role{Name: in.NodeRole, ARN: in.roleARN(c, in.NodeRole)},
-	}
-	if !in.Present {
-		return made
-	}
-	made.Controller.Description = "Karpenter's controller in EKS cluster " + c.Name
-	made.Controller.Trust = controllerTrust(c, in.PodIdentity)
-	made.Controller.Policies = k.controllerPolicies(quoted(map[string]string{
-		"Partition": c.Partition, "Region": c.Region, "Account": c.Account, "ClusterName": c.Name,
-		"NodeRoleARN": made.Nodes.ARN, "QueueARN": queue,
-	}))
-	if len(in.SharedNetworks) > 0 {
-		made.Controller.Policies["shared-networks"] = policy(map[string]any{
-			"Sid": "AllowSharedNetworkAccessActions", "Effect": "Allow",
-			"Resource": in.SharedNetworks, "Action": []string{"ec2:RunInstances", "ec2:CreateFleet"},
-		})
-	}
-	in.buildNodes(c, &made)
-	if len(in.ImageOwners) > 0 {
-		made.Controller.Policies["image-owners"] = policy(map[string]any{
-			"Sid": "AllowImagesOfOwners", "Effect": "Allow", "Action": []string{"ec2:RunInstances", "ec2:CreateFleet"},
-			"Resource":  fmt.Sprintf("arn:%s:ec2:%s::image/*", c.Partition, c.Region),
-			"Condition": map[string]any{"StringEquals": map[string]any{"ec2:Owner": in.ImageOwners}},
-		})
-	}
-	made.Nodes.Description = "Nodes that Karpenter launches for EKS cluster " + c.Name
-	made.Nodes.Trust = nodeTrust(c)
-	made.Nodes.Attached, made.Nodes.Policies = in.NodePolicies, in.NodeStatements
-	return made
+// role returns a role that Sawhorse makes, as far as a removal needs it.
+func (b *builder) role(name string) Role {
+	c, path := b.plan.Cluster, ownership.RacksPath(b.facts.Deployment.RolePath)
+	return Role{Name: name, ARN: fmt.Sprintf("arn:%s:iam::%s:role%s%s", c.Partition, c.Account, path, name)}
 }
 
-// buildNodes adds the role of build nodes, or has it removed. Karpenter may pass it in both cases: it launches build nodes
-// with it until their pool has been changed.
-func (in identity) buildNodes(c Cluster, made *Infrastructure) {
-	if in.BuildNodeRole == "" {
+// roles adds the roles' policies.
+func (b *builder) roles() {
+	c, made := b.plan.Cluster, &b.plan.Infrastructure
+	made.Controller.Description = "Karpenter's controller in EKS cluster " + c.Name
+	made.Controller.Trust = controllerTrust(c, made.PodIdentity)
+	made.Controller.Policies = b.controllerPolicies()
+	minimal, inline := b.nodePolicies()
+	made.Nodes.Description = "Nodes that Karpenter launches for EKS cluster " + c.Name
+	made.Nodes.Trust, made.Nodes.Policies = nodeTrust(c), inline
+	made.Nodes.Attached = slices.Concat(minimal, b.config.NodePolicyARNs)
+	slices.Sort(made.Nodes.Attached)
+	made.Nodes.Attached = slices.Compact(made.Nodes.Attached)
+	b.buildNodes(minimal)
+}
+
+// buildNodes adds the role of build nodes, or has it removed if they had one. Karpenter may pass it in both cases: it launches
+// build nodes with it until their pool has been changed.
+func (b *builder) buildNodes(policies []string) {
+	c, made := b.plan.Cluster, &b.plan.Infrastructure
+	wanted := b.config.BuildNodes && b.config.BuildMinimalRole
+	if !wanted && !(b.facts.Records.WasOn && b.facts.Records.HadBuildRole) {
 		return
 	}
-	role := Role{Name: in.BuildNodeRole, ARN: in.roleARN(c, in.BuildNodeRole)}
+	role := b.role(ownership.BuildNodeRole(b.config.Rack))
 	made.Controller.Policies["build-nodes"] = policy(map[string]any{
 		"Sid": "AllowPassingBuildNodeRole", "Effect": "Allow", "Resource": role.ARN, "Action": "iam:PassRole",
 		"Condition": map[string]any{"StringEquals": map[string]any{
 			"iam:PassedToService": []string{"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}}},
 	})
-	if !in.BuildOwnRole {
+	if !wanted {
 		made.Retired = role.Name
 		return
 	}
 	role.Description = "Build nodes that Karpenter launches for EKS cluster " + c.Name
-	role.Trust, role.Attached, role.Policies = nodeTrust(c), in.MinimalPolicies, in.NodeStatements
+	role.Trust, role.Attached, role.Policies = nodeTrust(c), policies, made.Nodes.Policies
 	made.BuildNodes = &role
-}
-
-// roleARN returns the ARN of a role that Sawhorse makes.
-func (in identity) roleARN(c Cluster, name string) string {
-	return fmt.Sprintf("arn:%s:iam::%s:role%s%s", c.Partition, c.Account, in.RolePath, name)
 }
 
 // RoleARN returns the ARN of another of the rack's roles, which all have one path.
@@ -301,11 +248,26 @@ func (i Infrastructure) RoleARN(name string) string {
 	return strings.TrimSuffix(i.Controller.ARN, i.Controller.Name) + name
 }
 
-// controllerPolicies returns the version's policies with the values of a cluster.
-func (k karpenter) controllerPolicies(values quotedValues) map[string]Document {
-	all := make(map[string]Document, len(k.policies))
-	for name, template := range k.policies {
-		all[name] = template.document(values)
+// controllerPolicies returns the version's policies with the values of the cluster, and those for what is the rack's choice.
+func (b *builder) controllerPolicies() map[string]Document {
+	c := b.plan.Cluster
+	all := make(map[string]Document, len(b.karpenter.policies))
+	for name, policy := range b.karpenter.policies {
+		all[name] = policy.with("${Partition}", c.Partition, "${Region}", c.Region, "${Account}", c.Account, "${ClusterName}", c.Name,
+			"${NodeRoleARN}", b.plan.Infrastructure.Nodes.ARN, "${QueueARN}", b.plan.Queue.ARN)
+	}
+	if shared := b.sharedNetworks(); len(shared) > 0 {
+		all["shared-networks"] = policy(map[string]any{
+			"Sid": "AllowSharedNetworkAccessActions", "Effect": "Allow",
+			"Resource": shared, "Action": []string{"ec2:RunInstances", "ec2:CreateFleet"},
+		})
+	}
+	if owners := b.facts.Deployment.ImageOwners; len(owners) > 0 {
+		all["image-owners"] = policy(map[string]any{
+			"Sid": "AllowImagesOfOwners", "Effect": "Allow", "Action": []string{"ec2:RunInstances", "ec2:CreateFleet"},
+			"Resource":  fmt.Sprintf("arn:%s:ec2:%s::image/*", c.Partition, c.Region),
+			"Condition": map[string]any{"StringEquals": map[string]any{"ec2:Owner": owners}},
+		})
 	}
 	return all
 }
@@ -314,24 +276,24 @@ func (k karpenter) controllerPolicies(values quotedValues) map[string]Document {
 // the cluster, the namespace and the service account as session tags, or through IRSA.
 func controllerTrust(c Cluster, podIdentity bool) Document {
 	if podIdentity {
-		return trustOfPodIdentity.document(quoted(map[string]string{"Cluster": c.ARN}))
+		return trustOfPodIdentity.with("${Cluster}", c.ARN)
 	}
 	issuer := strings.TrimPrefix(c.OIDCIssuer, "https://")
-	return trustOfIRSA.document(quoted(map[string]string{"Provider": OIDCProviderARN(c), "Issuer": issuer}))
+	return trustOfIRSA.with("${Provider}", OIDCProviderARN(c), "${Issuer}", issuer)
 }
 
 var (
-	trustOfPodIdentity = templateOf(trust("Service", "pods.eks.amazonaws.com", []string{"sts:AssumeRole", "sts:TagSession"},
+	trustOfPodIdentity = trust("Service", "pods.eks.amazonaws.com", []string{"sts:AssumeRole", "sts:TagSession"},
 		map[string]any{
 			"aws:RequestTag/eks-cluster-arn":            "${Cluster}",
 			"aws:RequestTag/kubernetes-namespace":       ownership.Namespace,
 			"aws:RequestTag/kubernetes-service-account": ownership.ServiceAccount,
-		}))
-	trustOfIRSA = templateOf(trust("Federated", "${Provider}", []string{"sts:AssumeRoleWithWebIdentity"},
+		})
+	trustOfIRSA = trust("Federated", "${Provider}", []string{"sts:AssumeRoleWithWebIdentity"},
 		map[string]any{
 			"${Issuer}:aud": ownership.OIDCClient,
 			"${Issuer}:sub": "system:serviceaccount:" + ownership.Namespace + ":" + ownership.ServiceAccount,
-		}))
+		})
 	trustOfEC2      = trust("Service", "ec2.amazonaws.com", []string{"sts:AssumeRole"}, nil)
 	trustOfEC2China = trust("Service", "ec2.amazonaws.com.cn", []string{"sts:AssumeRole"}, nil)
 )

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
-	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	catalogue "github.com/sawhorse-io/sawhorse/internal/karpenter"
 )
 
@@ -15,7 +13,7 @@ import (
 type karpenter struct {
 	catalogue.Release
 	// policies are the policies of the controller's role by name, with ${…} for what differs between clusters.
-	policies map[string]template
+	policies map[string]Document
 	// pattern matches the events that the version reads from its queue. One rule matches all of them, because an event bus
 	// has a quota of 300 rules.
 	pattern Document
@@ -36,7 +34,7 @@ func versionOf(release catalogue.Release) karpenter {
 	if err != nil {
 		panic("plan: " + err.Error()) // an embedded file
 	}
-	k := karpenter{Release: release, policies: map[string]template{}, pattern: interruptions(release)}
+	k := karpenter{Release: release, policies: map[string]Document{}, pattern: interruptions(release)}
 	k.values = sync.OnceValue(func() map[string]any {
 		values, err := release.Values()
 		if err != nil {
@@ -49,7 +47,7 @@ func versionOf(release catalogue.Release) karpenter {
 		if err := json.Unmarshal(text, &policy); err != nil {
 			panic(fmt.Sprintf("plan: policy %s: decode: %v", name, err)) // an embedded file
 		}
-		k.policies[name] = templateOf(policy)
+		k.policies[name] = policy
 	}
 	usedVersions.Store(release.Version, k)
 	return k
@@ -63,41 +61,4 @@ func interruptions(release catalogue.Release) Document {
 	}
 	slices.Sort(sources)
 	return document(map[string]any{"source": slices.Compact(sources), "detail-type": kinds})
-}
-
-// template is a document in which some values differ between clusters: text and the name of a value in turns.
-type template []string
-
-// templateOf splits a document with ${name} in the place of values. A name stands for a text within a JSON string.
-func templateOf(d Document) template {
-	var parts template
-	for text := string(d); ; {
-		before, after, found := strings.Cut(text, "${")
-		if parts = append(parts, before); !found {
-			return parts
-		}
-		var name string
-		name, text, _ = strings.Cut(after, "}")
-		parts = append(parts, name)
-	}
-}
-
-// quotedValues are the values of templates by name, as they stand within a JSON string.
-type quotedValues map[string]string
-
-// quoted changes the values to what templates take.
-func quoted(values map[string]string) quotedValues {
-	for name, value := range values {
-		text := canonical.JSON(value)
-		values[name] = string(text[1 : len(text)-1])
-	}
-	return values
-}
-
-func (t template) document(values quotedValues) Document {
-	parts := slices.Clone(t)
-	for i := 1; i < len(parts); i += 2 {
-		parts[i] = values[parts[i]]
-	}
-	return Document(strings.Join(parts, ""))
 }

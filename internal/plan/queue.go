@@ -31,43 +31,26 @@ type Rule struct {
 	Target string `json:"target,omitempty"`
 }
 
-// queueNames is what the section Queue is rendered from.
-type queueNames struct {
-	Present bool              `json:"present"`
-	Name    string            `json:"name"`
-	Rule    string            `json:"rule"`
-	Tags    map[string]string `json:"tags"`
-}
-
-// queue plans the interruption queue and its rule.
-func (b *builder) queue() {
-	rack := b.config.Rack
-	in := queueNames{Present: b.config.Enabled, Name: ownership.Queue(rack), Rule: ownership.Rule(rack), Tags: b.tags()}
-	in.Tags[ownership.TagQueue] = ownership.TagQueueInterruption // one alarm finds the queues of all racks by it
-	b.plan.Queue = b.karpenter.queue(rack, b.plan.Cluster, in)
-}
-
-// queue renders the section. The attributes and the policy are those of Karpenter's CloudFormation template: 300 s
-// retention, SQS-managed encryption, and a policy that allows EventBridge to send and denies plain HTTP. One part is
+// queue plans the interruption queue and its rule. The attributes and the policy are those of Karpenter's CloudFormation template:
+// 300 s retention, SQS-managed encryption, and a policy that allows EventBridge to send and denies plain HTTP. One part is
 // narrower: the template allows the rules of every account, and SQS itself, which sends nothing. Here only the rack's
 // own rule may send, so that nobody else can fake interruptions.
-func (k karpenter) queue(rack string, c Cluster, in queueNames) Queue {
-	queue := Queue{
-		Present: in.Present, Name: in.Name, Tags: in.Tags, Rule: Rule{Name: in.Rule},
-		ARN: fmt.Sprintf("arn:%s:sqs:%s:%s:%s", c.Partition, c.Region, c.Account, in.Name),
+func (b *builder) queue() {
+	rack, c := b.config.Rack, b.plan.Cluster
+	queue := Queue{Present: b.config.Enabled, Name: ownership.Queue(rack), Tags: b.tags(), Rule: Rule{Name: ownership.Rule(rack)}}
+	queue.ARN = fmt.Sprintf("arn:%s:sqs:%s:%s:%s", c.Partition, c.Region, c.Account, queue.Name)
+	queue.Tags[ownership.TagQueue] = ownership.TagQueueInterruption // one alarm finds the queues of all racks by it
+	if queue.Present {
+		queue.Attributes = map[string]string{"MessageRetentionPeriod": "300", "SqsManagedSseEnabled": "true"}
+		rule := fmt.Sprintf("arn:%s:events:%s:%s:rule/%s", c.Partition, c.Region, c.Account, queue.Rule.Name)
+		queue.Policy = queuePolicy.with("${Queue}", queue.ARN, "${Rule}", rule)
+		queue.Rule.Description = "Interruptions of EC2 instances, for Karpenter of rack " + rack
+		queue.Rule.Pattern, queue.Rule.Target = b.karpenter.pattern, ownership.RuleTarget
 	}
-	if !in.Present {
-		return queue
-	}
-	queue.Attributes = map[string]string{"MessageRetentionPeriod": "300", "SqsManagedSseEnabled": "true"}
-	rule := fmt.Sprintf("arn:%s:events:%s:%s:rule/%s", c.Partition, c.Region, c.Account, in.Rule)
-	queue.Policy = queuePolicy.document(quoted(map[string]string{"Queue": queue.ARN, "Rule": rule}))
-	queue.Rule.Description = "Interruptions of EC2 instances, for Karpenter of rack " + rack
-	queue.Rule.Pattern, queue.Rule.Target = k.pattern, ownership.RuleTarget
-	return queue
+	b.plan.Queue = queue
 }
 
-var queuePolicy = templateOf(document(map[string]any{
+var queuePolicy = document(map[string]any{
 	"Version": "2012-10-17", "Id": "EC2InterruptionPolicy",
 	"Statement": []map[string]any{
 		{
@@ -86,4 +69,4 @@ var queuePolicy = templateOf(document(map[string]any{
 			"Condition": map[string]any{"Bool": map[string]any{"aws:SecureTransport": "false"}},
 		},
 	},
-}))
+})
