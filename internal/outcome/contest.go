@@ -40,6 +40,9 @@ func Rests(stamp string, now time.Time) bool {
 	return err == nil && now.Sub(at) < truce
 }
 
+// Rests reports whether the setting is left alone for now, as others have set it.
+func (c Contest) Rests(now time.Time) bool { return c.Noticed && now.Sub(c.Written) <= truce }
+
 // Arbiter decides whether to apply a setting again that others have reverted. The first time it is applied again
 // silently. After that it is applied once a day and reported as contested. So Sawhorse does not loop against a tool
 // that applies its own manifest in a loop, like Argo CD or Flux.

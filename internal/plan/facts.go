@@ -165,8 +165,8 @@ type PoolFacts struct {
 type Records struct {
 	// ClusterLock is the rack that the cluster belongs to, or empty.
 	ClusterLock string `json:"claim,omitempty"`
-	// Goal is the furthest goal of any accepted plan of the rack, and GoalNone for a new rack. GoalKarpenter means that
-	// Karpenter is on or was being turned on.
+	// Goal is the goal of the last accepted plan, and empty for a new rack. GoalKarpenter means that Karpenter is on or is
+	// being turned on.
 	Goal Goal `json:"goal,omitempty"`
 	// WasOn is true from the first accepted plan with Karpenter until the removal is complete.
 	WasOn bool `json:"wasOn,omitempty"`

@@ -34,7 +34,10 @@ func (r *Report) rollout(ctx context.Context, event Event, run store.Run, status
 		if err != nil || p == nil {
 			return nil, err
 		}
-		rollout.Cluster, rollout.Names, rollout.Migration = p.Cluster, p.NodePools.Names(), p.Nodegroups.Migration
+		rollout.Cluster, rollout.Names = p.Cluster, p.NodePools.Names()
+		if reconciled || moves { // no group is emptied before the hand-over
+			rollout.Migration = p.Nodegroups.Migration
+		}
 		if len(rollout.Migration.Groups) == 0 {
 			rollout.Migrating = nil
 		}

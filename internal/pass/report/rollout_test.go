@@ -125,6 +125,10 @@ func TestThePoolsOfAFirstPassThatFails(t *testing.T) {
 		{early, nil, false},
 	} {
 		s := applied(t)
+		p, err := s.store.Plan(t.Context(), "demo")
+		s.must(err)
+		p.Nodegroups.Migration.Groups = []string{"apps"}
+		s.must(s.store.SavePlan(t.Context(), p))
 		s.again(8, store.Run{Outcome: "Failed", Goal: "karpenter"}, c.event, c.steps...)
 		got := s.rollout()
 		if (got != nil) != c.looks {
@@ -133,11 +137,11 @@ func TestThePoolsOfAFirstPassThatFails(t *testing.T) {
 		if !c.looks {
 			continue
 		}
-		if len(got.Names) == 0 || got.Cluster.Name != "east" || got.Ended.IsZero() {
+		if len(got.Names) == 0 || got.Cluster.Name != "east" || got.Ended.IsZero() || len(got.Migration.Groups) > 0 {
 			t.Errorf("%+v", got)
 		}
 		s.again(9, store.Run{Outcome: "Planned", Goal: "karpenter"}, event("Planned"))
-		if got := s.rollout(); got.Generation != 9 || !got.Ended.IsZero() {
+		if got := s.rollout(); got.Generation != 9 || !got.Ended.IsZero() || len(got.Migration.Groups) == 0 {
 			t.Errorf("%+v", got)
 		}
 	}

@@ -9,11 +9,13 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/drain"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 // migrating returns how far the migration of a rack has come, or nil if none of its nodes are left, and why a pass can go on with
-// it; "" if none can.
+// it; "" if none can. It requests nothing while a pass runs, which would begin again, so that what it waits for would never end at
+// its deadline, nor while Karpenter is being turned off.
 func (r *Rollout) migrating(ctx context.Context, client *k8s.Client, was store.Rollout) (now *store.Migrating, goesOn string, err error) {
 	if len(was.Migration.Groups) == 0 {
 		return nil, "", nil
@@ -30,6 +32,13 @@ func (r *Rollout) migrating(ctx context.Context, client *k8s.Client, was store.R
 	if was.Migration.BlockedAt(r.Now()) {
 		brakes = cmp.Or(brakes, "a time in which no node is replaced (karpenter_disruption_window or karpenter_disruption_block_schedule)")
 	}
+	contest, err := r.Store.Contest(ctx, was.Rack, outcome.BaselineMigrated(view.Group()))
+	if err != nil {
+		return nil, "", err
+	}
+	if contest.Rests(r.Now()) {
+		brakes = cmp.Or(brakes, "somebody sets the size of node group "+view.Group()+" back; the warnings of migrate_node_groups say more")
+	}
 	now = &store.Migrating{Groups: view.Groups, Nodes: view.Nodes, Held: outcome.ShortenTo(mostHeld, cmp.Or(brakes, view.Held))}
 	switch before := was.Migrating; {
 	case now.Held == "":
@@ -38,8 +47,11 @@ func (r *Rollout) migrating(ctx context.Context, client *k8s.Client, was store.R
 	default:
 		now.Since = r.Now().UTC().Format(time.RFC3339)
 	}
-	if brakes == "" && view.Due() {
-		goesOn = "the next step of migrate_node_groups, at node " + view.Node.GetName()
+	if brakes != "" || !view.Due() || records.Goal != plan.GoalKarpenter {
+		return now, "", nil
 	}
-	return now, goesOn, nil
+	if _, held, err := r.Store.Lease(ctx, was.Rack, r.Now()); err != nil || held {
+		return now, "", err
+	}
+	return now, "the next step of migrate_node_groups, at node " + view.Node.GetName(), nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
@@ -20,13 +21,15 @@ func (s *scene) node(name, group string) object {
 }
 
 // The node check counts the nodes of groups that are emptied, says what holds the present one, and requests a pass whenever the next
-// step can be taken, but not while a brake is in force.
+// step can be taken, but not while a brake is in force, while a pass runs, or once Karpenter is to be off.
 func TestAMigration(t *testing.T) {
 	s := begin(t, "workload")
 	record, err := s.rollout.Store.Rollout(t.Context(), "demo")
 	s.must(err)
 	record.Migration = plan.Migration{Groups: []string{"apps"}, Others: []string{"system"}, Keep: 1}
 	s.must(s.rollout.Store.SaveRollout(t.Context(), *record))
+	records := func(of plan.Records) { s.must(s.rollout.Store.SaveRecords(t.Context(), "demo", of)) }
+	records(plan.Records{Goal: plan.GoalKarpenter})
 	s.node("system-1", "system")
 	apps := s.node("apps-1", "apps")
 	pod := object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "db", "namespace": "default"},
@@ -48,8 +51,18 @@ func TestAMigration(t *testing.T) {
 	is(10*time.Minute, &store.Migrating{Groups: 1, Nodes: 1, Held: held, Since: stamp(5 * time.Minute)}, 1)
 	s.Remove(pod)
 	is(15*time.Minute, &store.Migrating{Groups: 1, Nodes: 1}, 2)
-	s.must(s.rollout.Store.SaveRecords(t.Context(), "demo", plan.Records{Paused: true}))
+	records(plan.Records{Goal: plan.GoalKarpenter, Paused: true})
 	is(20*time.Minute, &store.Migrating{Groups: 1, Nodes: 1, Held: "paused", Since: stamp(20 * time.Minute)}, 2)
+	records(plan.Records{Goal: plan.GoalAccess})
+	is(25*time.Minute, &store.Migrating{Groups: 1, Nodes: 1}, 2)
+	records(plan.Records{Goal: plan.GoalKarpenter})
+	s.leased(start.Add(32 * time.Minute))
+	is(30*time.Minute, &store.Migrating{Groups: 1, Nodes: 1}, 2)
+	is(35*time.Minute, &store.Migrating{Groups: 1, Nodes: 1}, 3)
+	s.must(s.rollout.Store.SaveContest(t.Context(), "demo", outcome.BaselineMigrated("apps"), outcome.Contest{Written: start, Noticed: true}))
+	held = "somebody sets the size of node group apps back; the warnings of migrate_node_groups say more"
+	is(40*time.Minute, &store.Migrating{Groups: 1, Nodes: 1, Held: held, Since: stamp(40 * time.Minute)}, 3)
+	is(25*time.Hour, &store.Migrating{Groups: 1, Nodes: 1}, 4)
 	s.Remove(apps)
-	is(25*time.Minute, nil, 2)
+	is(26*time.Hour, nil, 4)
 }

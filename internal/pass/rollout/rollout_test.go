@@ -42,16 +42,21 @@ func TestALookWithoutNewsWritesNothing(t *testing.T) {
 
 func TestAPassThatHasTheRackTellsItself(t *testing.T) {
 	s := begin(t, "workload")
-	s.cloud.Table.Items["rack#demo lease"] = awsfake.Item{
-		"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "lease"},
-		"owner":   &types.AttributeValueMemberS{Value: "me"},
-		"expires": &types.AttributeValueMemberN{Value: fmt.Sprint(start.Add(6 * time.Minute).Unix())},
-	}
+	s.leased(start.Add(6 * time.Minute))
 	if s.after(5 * time.Minute); len(s.written()) > 0 || len(s.sent()) > 0 {
 		t.Errorf("wrote %v", s.written())
 	}
 	if s.after(10 * time.Minute); len(s.sent()) != 1 { // the pass has died
 		t.Error("not reported afterwards")
+	}
+}
+
+// leased has a pass hold the rack until then.
+func (s *scene) leased(until time.Time) {
+	s.cloud.Table.Items["rack#demo lease"] = awsfake.Item{
+		"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "lease"},
+		"owner":   &types.AttributeValueMemberS{Value: "me"},
+		"expires": &types.AttributeValueMemberN{Value: fmt.Sprint(until.Unix())},
 	}
 }
 

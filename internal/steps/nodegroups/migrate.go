@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	scaling "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -63,9 +64,12 @@ func (n *run) advance(ctx context.Context, view drain.View) (ended bool, err err
 	if err != nil || group == nil {
 		return false, err
 	}
-	may, now, err := n.unbound(ctx, group)
-	if err != nil || !may {
+	may, now, err := n.unbound(ctx, group, view)
+	if err != nil {
 		return false, err
+	}
+	if !may { // no node stays cordoned that cannot end
+		return false, n.release(ctx, []unstructured.Unstructured{*view.Node})
 	}
 	if err := n.cordonNode(ctx, view.Node, true, map[string]string{ownership.AnnotationMigrating: view.Mark}); err != nil {
 		return false, err
@@ -84,8 +88,8 @@ func (n *run) advance(ctx context.Context, view drain.View) (ended bool, err err
 }
 
 // unbound takes a group's minimum away, which would bring each ended node back. It reports whether the group may shrink, and
-// whether it can now: EKS takes a while.
-func (n *run) unbound(ctx context.Context, group *types.Nodegroup) (may, now bool, err error) {
+// whether it can now: EKS takes a while. Others set the size back by the minimum, or by nodes that the group gets again.
+func (n *run) unbound(ctx context.Context, group *types.Nodegroup, view drain.View) (may, now bool, err error) {
 	name, live := *group.NodegroupName, size(group)
 	none := plan.Scaling{Min: 0, Max: max(1, live.Max), Desired: live.Desired}
 	key := outcome.BaselineMigrated(name)
@@ -98,7 +102,12 @@ func (n *run) unbound(ctx context.Context, group *types.Nodegroup) (may, now boo
 	if err := n.record(ctx, key, group); err != nil {
 		return false, false, err
 	}
-	if live.Min == 0 {
+	contest, err := n.Contests.Contest(ctx, n.plan.Rack, key)
+	if err != nil {
+		return false, false, err
+	}
+	grown := !contest.Written.IsZero() && view.Node.GetCreationTimestamp().After(contest.Written.Add(joining))
+	if live.Min == 0 && !grown {
 		return true, true, n.arbiter().Holds(ctx, n.plan.Rack, key, unboundSize)
 	}
 	ruling, err := n.arbiter().Rule(ctx, n.plan.Rack, key, unboundSize)
@@ -109,14 +118,18 @@ func (n *run) unbound(ctx context.Context, group *types.Nodegroup) (may, now boo
 		n.progress.Contest(params.ParamMigrate, ruling, "the size of node group "+name, "somebody whom EKS does not name", unboundSize)
 	}
 	if !ruling.Write {
-		return live.Min < live.Desired, live.Min < live.Desired, nil
+		return false, false, nil
 	}
-	changed, err := n.resize(ctx, group, none)
-	if err != nil || !changed {
-		return true, false, err
+	if live.Min != 0 {
+		if changed, err := n.resize(ctx, group, none); err != nil || !changed {
+			return true, false, err
+		}
 	}
-	return true, false, n.arbiter().Made(ctx, n.plan.Rack, key, unboundSize, ruling)
+	return true, live.Min == 0, n.arbiter().Made(ctx, n.plan.Rack, key, unboundSize, ruling)
 }
+
+// joining is within what time nodes join that a group was given together.
+const joining = 15 * time.Minute
 
 // unboundSize is the wanted size of a group that is emptied, for the arbiter and for messages.
 const unboundSize = "min 0"

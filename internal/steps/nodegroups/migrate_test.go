@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/sawhorse-io/sawhorse/internal/drain"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -328,9 +330,43 @@ func TestAMinimumThatOthersSetBack(t *testing.T) {
 		s.cloud.EKS.Groups["apps"].ScalingConfig = &back
 	}
 	progress, changes := s.pass()
-	if changes != "" || len(progress.Warnings) != 1 || !strings.Contains(progress.Warnings[0].Message, "node group apps is contested") {
+	if len(progress.Warnings) != 1 || !strings.Contains(progress.Warnings[0].Message, "node group apps is contested") {
 		t.Errorf("%s, %+v", changes, progress)
 	}
+	s.is("nodes", s.marks(), "apps-1 apps-2 system-1 system-2")
+}
+
+// If a tool gives an emptied group its nodes again, they are emptied once more; then they stay, and a day later it is tried again.
+func TestNodesThatComeBack(t *testing.T) {
+	s := beginMoving(t)
+	back := func(name string) {
+		s.cloud.Pass(time.Hour)
+		s.cloud.EKS.Groups["apps"].ScalingConfig.DesiredSize = new(int32(1))
+		s.member(name, "apps", "a")
+		s.api.Objects["/api/v1/nodes/"+name].SetCreationTimestamp(metav1.NewTime(s.cloud.Now()))
+	}
+	for range 3 {
+		s.pass()
+	}
+	s.is("at first", s.marks(), "system-1 system-2")
+	back("apps-3")
+	for range 2 {
+		s.pass()
+	}
+	s.is("once more", s.marks(), "system-1 system-2")
+	back("apps-4")
+	for range 2 {
+		progress, changes := s.pass()
+		if changes != "" || len(progress.Warnings) != 1 || !strings.Contains(progress.Warnings[0].Message, "it back 2 times") {
+			t.Errorf("%s, %+v", changes, progress)
+		}
+	}
+	s.is("then it stays", s.marks(), "apps-4 system-1 system-2")
+	s.cloud.Pass(25 * time.Hour)
+	for range 2 {
+		s.pass()
+	}
+	s.is("a day later", s.marks(), "system-1 system-2")
 }
 
 func TestOffBringsTheSizesBack(t *testing.T) {

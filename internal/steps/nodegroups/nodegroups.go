@@ -125,10 +125,11 @@ func (n *run) labels(ctx context.Context) error {
 			continue // deleted since the plan was made: the next plan does not list it
 		}
 		if group.Labels[ownership.LabelSystemNode] == "true" {
-			if group.Status == types.NodegroupStatusUpdating {
+			if last := n.last(name); group.Status == types.NodegroupStatusUpdating && last.Begun() {
+				last.Continues()
 				waiting = name
-			} else {
-				n.last(name).Made()
+			} else { // an update of others, such as a new version of their nodes, may take hours
+				last.Made()
 			}
 			continue
 		}

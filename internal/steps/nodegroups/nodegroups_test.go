@@ -233,6 +233,14 @@ func TestLabelsWaitForAnotherUpdate(t *testing.T) {
 	}
 }
 
+// An update that others make of a labelled group, such as a new version of its nodes, may take hours, and holds up no pass.
+func TestAnotherUpdateOfALabelledGroupIsNotWaitedFor(t *testing.T) {
+	s := begin(t)
+	s.done("labels")
+	s.cloud.EKS.Groups["system"].Status = types.NodegroupStatusUpdating
+	s.unchanged("labels")
+}
+
 // EKS accepts the update of a group, and it fails, three passes long. Each ends with EKS's words after one update, and what EKS did
 // not do is nobody's contest. The next pass does it.
 func TestUpdatesThatFail(t *testing.T) {

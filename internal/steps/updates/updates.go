@@ -40,6 +40,9 @@ func (l Last) Began(update *types.Update) {
 	}
 }
 
+// Begun reports whether an update is noted.
+func (l Last) Begun() bool { return l.Writer.Noted(l.note()) != "" }
+
 // Continues keeps the note of an update that is under way.
 func (l Last) Continues() { l.Writer.Note(l.note(), l.Writer.Noted(l.note())) }
 
