@@ -105,6 +105,14 @@ func (c *Client) write(ctx context.Context, kind Kind, live, object *unstructure
 	if c.readOnly {
 		return compare(live, object)
 	}
+	removed, err := c.removed(ctx, live, object)
+	if err != nil {
+		return applied, err
+	}
+	if removed != nil && !removed.Ruling.Write {
+		applied.Action, applied.Contested = Unchanged, []Conflict{*removed}
+		return applied, nil
+	}
 	result, err := c.patch(ctx, kind, object, false)
 	if apierrors.IsConflict(err) {
 		result, applied.Contested, err = c.settle(ctx, kind, object, conflicts(err))
@@ -116,7 +124,13 @@ func (c *Client) write(ctx context.Context, kind Kind, live, object *unstructure
 		applied.Action = Unchanged
 	}
 	applied.Live = result
-	return applied, nil
+	if removed != nil {
+		applied.Contested = append(applied.Contested, *removed)
+	}
+	if applied.Changed() {
+		err = c.recordWhole(ctx, object, removed)
+	}
+	return applied, err
 }
 
 func (c *Client) patch(ctx context.Context, kind Kind, object *unstructured.Unstructured, force bool) (*unstructured.Unstructured, error) {

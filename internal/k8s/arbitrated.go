@@ -56,6 +56,37 @@ func (c *Client) settle(ctx context.Context, kind Kind, object *unstructured.Uns
 	return result, held, err
 }
 
+// removed decides about an object that lacks a field of the manifest, although the manifest was applied: somebody has taken the
+// field away. No manager holds it, so the API server knows no conflict. It returns nil if that is not so, or nobody decides.
+func (c *Client) removed(ctx context.Context, live, object *unstructured.Unstructured) (*Conflict, error) {
+	if c.arbiter == nil || live == nil {
+		return nil, nil
+	}
+	path, lacks := lacking(object.Object, live.Object)
+	if _, there := located(live.Object, path); !lacks || there != "" || strings.Contains(path, "[") {
+		return nil, nil
+	}
+	field := &Conflict{Manager: "somebody whom the API server does not name", Field: path, Wanted: wish(object.Object)}
+	ruling, err := c.arbiter.Rule(ctx, c.arbiter.rack, contest(object, ""), field.Wanted)
+	if err != nil || ruling.Times == 0 { // the manifest is new
+		return nil, err
+	}
+	field.Ruling = ruling
+	return field, nil
+}
+
+// recordWhole records that a manifest was applied, in which the field was set back, unless it is nil.
+func (c *Client) recordWhole(ctx context.Context, object *unstructured.Unstructured, field *Conflict) error {
+	switch subject := contest(object, ""); {
+	case c.arbiter == nil:
+		return nil
+	case field != nil:
+		return c.arbiter.Made(ctx, c.arbiter.rack, subject, field.Wanted, field.Ruling)
+	default:
+		return c.arbiter.Holds(ctx, c.arbiter.rack, subject, wish(object.Object))
+	}
+}
+
 // rule decides about a field.
 func (c *Client) rule(ctx context.Context, object *unstructured.Unstructured, field *Conflict) (err error) {
 	field.Ruling.Write = true

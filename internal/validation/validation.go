@@ -94,7 +94,7 @@ func Validate(in Input) Result {
 		d.Plan.SetFingerprints()
 	}
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, unfit)...)
-	parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Launches(in.Facts))...)
+	parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Launches(in.Facts, in.InForce))...)
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Static(in.Facts, in.InForce))...)
 	foreign, known := d.compiled.Images(in.Facts, in.InForce)
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, foreign)...)

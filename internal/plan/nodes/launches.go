@@ -14,8 +14,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// Launches returns problems with pools that can launch no node, while Karpenter is on or to be turned on.
-func (c Compiled) Launches(facts plan.Facts) []params.Problem {
+// Launches returns problems with pools that can launch no node, while Karpenter is on or to be turned on. inForce is the plan in
+// force, or nil.
+func (c Compiled) Launches(facts plan.Facts, inForce *plan.Plan) []params.Problem {
 	var a findings
 	for _, d := range c.drafts {
 		if d.kind != "NodePool" || d.idle || !c.config.Enabled {
@@ -25,7 +26,8 @@ func (c Compiled) Launches(facts plan.Facts) []params.Problem {
 			a.spotRole(d)
 		}
 		// A pool that has taken over may be limited to nothing. Before that, it would have no first node.
-		if !facts.Records.WasOn && slices.Contains([]string{ownership.WorkloadPool, ownership.BuildPool}, d.name) {
+		added := d.name == ownership.BuildPool && inForce != nil && !slices.Contains(inForce.NodePools.Names(), d.name)
+		if added || !facts.Records.WasOn && slices.Contains([]string{ownership.WorkloadPool, ownership.BuildPool}, d.name) {
 			a.tooSmall(d)
 			if replicas := d.spec()["replicas"]; replicas != nil && fmt.Sprint(replicas) == "0" {
 				a.refuse(d.blame("replicas"), "is 0, and pool %s shows a node before anything is handed over to it; write 1 or more", d.name)

@@ -62,7 +62,7 @@ func TestPoolsThatCouldLaunchNothing(t *testing.T) {
 		if len(parsed.Problems) > 0 {
 			t.Fatal(c.what, parsed.Problems)
 		}
-		got := Compile(parsed.Config, c.facts).Launches(c.facts)
+		got := Compile(parsed.Config, c.facts).Launches(c.facts, nil)
 		if len(got) != len(c.want) {
 			t.Errorf("%s: %v", c.what, got)
 			continue
@@ -89,5 +89,19 @@ func TestTheLeastOfAnInstance(t *testing.T) {
 		if cpu, memory := leastOf(c.family, c.size); float64(cpu) > c.cpu || float64(memory) > c.gib*(1<<30)*0.92 {
 			t.Errorf("%s.%s: %d vCPUs, %d bytes", c.family, c.size, cpu, memory)
 		}
+	}
+}
+
+// A build pool that comes later takes over too. Once it has, a limit may be a brake.
+func TestABuildPoolThatComesLater(t *testing.T) {
+	parsed := params.Parse(params.Input{Rack: "demo", Params: map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true",
+		"build_node_enabled": "true", "karpenter_build_cpu_limit": "1", "karpenter_instance_sizes": "xlarge"}})
+	facts := plan.Facts{Records: plan.Records{WasOn: true}}
+	compiled := Compile(parsed.Config, facts)
+	if got := compiled.Launches(facts, &plan.Plan{}); len(got) != 1 || got[0].Parameter != "karpenter_build_cpu_limit" {
+		t.Error(got)
+	}
+	if got := compiled.Launches(facts, &plan.Plan{NodePools: plan.NodePools{Objects: compiled.Objects()}}); len(got) > 0 {
+		t.Error(got)
 	}
 }

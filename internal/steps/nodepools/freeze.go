@@ -15,8 +15,11 @@ import (
 
 // freeze gives the rack's NodePools that exist the budgets of the plan, with its freeze or without one, and changes nothing
 // else of them. A new pool has no nodes that could be replaced. If a pool is no longer Ready, it waits once: a change of
-// version counts the pools that were Ready.
+// version counts the pools that were Ready. A freeze stands over what others write; without one, their budgets may be contested.
 func (r *run) freeze(ctx context.Context) error {
+	if !r.plan.NodePools.Frozen {
+		r.arbitrate()
+	}
 	pools, err := r.client.Ours(ctx, k8s.NodePool, r.plan.Rack)
 	if err != nil {
 		return err

@@ -102,6 +102,30 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
+// Once a freeze is over, budgets that a tool sets again and again are the tool's.
+func TestBudgetsThatOthersSetAfterAFreeze(t *testing.T) {
+	live := budgeted("workload", "100", "10%")
+	s := begin(t, live)
+	s.run("created NodePool/workload")
+	for _, frozen := range []bool{true, false} {
+		s.plan.NodePools.Frozen = frozen
+		s.freeze()
+	}
+	for _, want := range []string{"[10%] 100 <nil>", "[50%] 100 <nil>"} {
+		s.Change(live, func(o *unstructured.Unstructured) {
+			_ = unstructured.SetNestedSlice(o.Object, []any{object{"nodes": "50%"}}, "spec", "disruption", "budgets")
+		})
+		progress, _ := s.freeze()
+		s.has("workload", want)
+		if len(progress.Warnings)+len(progress.Incidents) != 1 {
+			t.Errorf("%+v", progress)
+		}
+	}
+	s.plan.NodePools.Frozen = true
+	s.freeze()
+	s.has("workload", "[10% 0] 100 <nil>")
+}
+
 // A pool that the plan does not have any more keeps its nodes until it is removed: the freeze lies over it too.
 func TestFreezeOfAPoolThatIsToBeRemoved(t *testing.T) {
 	removed, closed := budgeted("removed", "100", "10%"), budgeted("closed", "100", "0")

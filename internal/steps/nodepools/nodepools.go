@@ -73,9 +73,7 @@ func (r *run) bring(ctx context.Context, part string) error {
 }
 
 func (r *run) apply(ctx context.Context) error {
-	r.client = r.client.Arbitrated(r.plan.Rack, outcome.Arbiter{
-		Contests: r.Contests, Now: r.Now, Once: true, Forced: r.plan.Force.Generation(events.ForceContested, r.plan.Generation),
-	})
+	r.arbitrate()
 	if err := r.forget(ctx); err != nil { // turned on again before it was off
 		return err
 	}
@@ -116,6 +114,13 @@ func (r *run) apply(ctx context.Context) error {
 		return err
 	}
 	return r.retire(ctx)
+}
+
+// arbitrate makes what others keep setting back their own.
+func (r *run) arbitrate() {
+	r.client = r.client.Arbitrated(r.plan.Rack, outcome.Arbiter{
+		Contests: r.Contests, Now: r.Now, Once: true, Forced: r.plan.Force.Generation(events.ForceContested, r.plan.Generation),
+	})
 }
 
 func (r *run) note(applied k8s.Applied) { applied.Report(&r.progress, "karpenter_enabled") }

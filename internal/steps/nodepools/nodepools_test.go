@@ -255,6 +255,51 @@ func TestContested(t *testing.T) {
 	}
 }
 
+// A tool that replaces the whole object takes fields away, which no manager holds then. They are set back once.
+func TestAFieldThatOthersRemove(t *testing.T) {
+	wclass, wpool := class("workload", "demo"), pool("workload", "demo", "100")
+	spec := wpool["spec"].(object)["template"].(object)["spec"].(object)
+	spec["expireAfter"] = "720h"
+	s := begin(t, wclass, wpool)
+	pass := func(changes int, want string) outcome.Progress {
+		t.Helper()
+		progress, err := s.step.Run(t.Context(), s.plan, "")
+		taints, _, _ := unstructured.NestedSlice(s.Get(wpool).Object, "spec", "template", "spec", "taints")
+		if got := fmt.Sprint(taints); err != nil || len(progress.Changes) != changes || got != want {
+			t.Errorf("changes %v, taints %s, want %s: %v", progress.Changes, got, want, err)
+		}
+		s.ready(wclass, wpool)
+		return progress
+	}
+	remove := func() {
+		s.Change(wpool, func(o *unstructured.Unstructured) {
+			unstructured.RemoveNestedField(o.Object, "spec", "template", "spec", "taints")
+		})
+		s.ready(wclass, wpool)
+	}
+	with := "[map[effect:NoSchedule key:a]]"
+	pass(2, "[]")
+	spec["taints"] = []any{object{"key": "a", "effect": "NoSchedule"}}
+	if progress := pass(1, with); len(progress.Warnings)+len(progress.Incidents) > 0 { // the plan is new, and nobody has changed anything
+		t.Errorf("%+v", progress)
+	}
+	remove()
+	if progress := pass(1, with); len(progress.Incidents) != 1 ||
+		!strings.Contains(progress.Incidents[0].Message, ".spec.template.spec.taints) and is set back") {
+		t.Errorf("the first time: %+v", progress)
+	}
+	remove()
+	for range 2 {
+		progress := pass(0, "[]")
+		if len(progress.Warnings) != 1 || !strings.Contains(progress.Warnings[0].Message,
+			"NodePool/workload .spec.template.spec.taints is contested: somebody whom the API server does not name has set it back 2 times") {
+			t.Errorf("the second time: %+v", progress)
+		}
+	}
+	s.plan.Force, s.plan.Generation = []string{events.ForceContested}, 7
+	pass(1, with)
+}
+
 func TestRejectsContestedNames(t *testing.T) {
 	s := begin(t, class("workload", "demo"), pool("workload", "demo", "100"))
 	s.Create(pool("workload", "other", "1"))
