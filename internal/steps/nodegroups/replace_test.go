@@ -261,8 +261,7 @@ func TestABudgetHoldsUpTheDrainForATime(t *testing.T) {
 	if first.Wait == 0 || s.groups() != "build system system-ondemand" {
 		t.Errorf("%+v, groups %s", first, s.groups())
 	}
-	s.cloud.Pass(2 * time.Minute)
-	progress, changes := s.run("retire")
+	progress, changes := s.drains(100 * time.Second)
 	if !strings.HasPrefix(changes, "deleted") || len(progress.Incidents) != 1 ||
 		!strings.Contains(progress.Incidents[0].Message,
 			"8 pods did not leave the nodes of node group system within 5m0s: Pod/default/db-0") {
@@ -273,22 +272,50 @@ func TestABudgetHoldsUpTheDrainForATime(t *testing.T) {
 	}
 }
 
+// drains calls the step every 20 s for so long, or until it deletes the group.
+func (s scene) drains(d time.Duration) (progress outcome.Progress, changes string) {
+	s.Helper()
+	for until := s.cloud.Now().Add(d); s.cloud.Now().Before(until); s.cloud.Pass(20 * time.Second) {
+		if progress, changes = s.run("retire"); strings.HasPrefix(changes, "deleted") {
+			break
+		}
+	}
+	return progress, changes
+}
+
 // A pod whose eviction the API server does not take at all holds up neither the others nor the end of the drain.
 func TestAPodThatCannotBeEvictedAtAll(t *testing.T) {
 	s := beginSPOT(t)
 	s.done("copy")
-	s.pod("a", "system-1", "Running", "StatefulSet")
-	s.pod("b", "system-1", "Running", "StatefulSet")
-	s.api.Unevictable = map[string]bool{"/api/v1/namespaces/default/pods/a": true}
-	_, err := s.step.Run(t.Context(), s.plan, "retire")
-	if err == nil || !strings.Contains(err.Error(), "Pod/default/a: evict: ") || s.api.Objects["/api/v1/namespaces/default/pods/b"] != nil {
-		t.Errorf("%v, pods %v", err, s.api.Objects)
+	for i := range 30 {
+		s.pod(fmt.Sprintf("web-%d", i), "system-1", "Running", "StatefulSet")
 	}
-	s.cloud.Pass(6 * time.Minute)
-	progress, changes := s.run("retire")
+	s.pod("a", "system-1", "Running", "StatefulSet")
+	s.api.Unevictable = map[string]bool{"/api/v1/namespaces/default/pods/a": true}
+	progress, _ := s.drains(4 * time.Minute)
+	if !strings.Contains(progress.Note, "1 pods leave the nodes of node group system: Pod/default/a (Pod/default/a: evict: ") {
+		t.Errorf("%+v", progress)
+	}
+	progress, changes := s.drains(80 * time.Second)
 	if !strings.HasPrefix(changes, "deleted") || len(progress.Incidents) != 1 ||
 		!strings.Contains(progress.Incidents[0].Message, "1 pods did not leave the nodes of node group system within 5m0s: Pod/default/a") {
 		t.Errorf("%s, %v", changes, progress.Incidents)
+	}
+}
+
+// While a rack is paused, its pods lose none of their time.
+func TestTheTimeOfADrainStandsStill(t *testing.T) {
+	s := beginSPOT(t)
+	s.done("copy")
+	s.pod("db", "system-1", "Running", "StatefulSet")
+	s.api.Protected = map[string]bool{"/api/v1/namespaces/default/pods/db": true}
+	s.drains(2 * time.Minute)
+	s.cloud.Pass(time.Hour)
+	if progress, changes := s.drains(2 * time.Minute); progress.Wait == 0 || changes != "" {
+		t.Errorf("%s, %+v", changes, progress)
+	}
+	if _, changes := s.drains(100 * time.Second); !strings.HasPrefix(changes, "deleted") {
+		t.Error(changes)
 	}
 }
 
@@ -296,13 +323,11 @@ func TestAPodThatCannotBeEvictedAtAll(t *testing.T) {
 func TestANewGroupOfTheNameHasItsOwnTime(t *testing.T) {
 	s := beginSPOT(t)
 	s.done("copy")
-	if err := s.checkpoints.RecordOnce(t.Context(), "demo", "drain/system", []byte("2025-01-02T03:04:05Z")); err != nil {
-		t.Fatal(err)
-	}
-	s.cloud.EKS.Groups["system"].CreatedAt = new(s.cloud.Now())
 	s.pod("db", "system-1", "Running", "StatefulSet")
 	s.api.Protected = map[string]bool{"/api/v1/namespaces/default/pods/db": true}
-	if progress, _ := s.run("retire"); progress.Wait == 0 || s.groups() != "build system system-ondemand" ||
+	s.drains(4*time.Minute + 40*time.Second)
+	s.cloud.EKS.Groups["system"].CreatedAt = new(s.cloud.Now())
+	if progress, _ := s.drains(time.Minute); progress.Wait == 0 || s.groups() != "build system system-ondemand" ||
 		s.cloud.EKS.Groups["system"].Status != types.NodegroupStatusActive {
 		t.Errorf("%+v, groups %s", progress, s.groups())
 	}
@@ -400,15 +425,12 @@ func TestReplacementInterrupted(t *testing.T) {
 	t.Log("and the API server's part of it")
 	want := s.end()
 	for request, failed := 1, true; failed; request++ {
-		s, failed = begin(), false
+		s = begin()
 		s.api.FailAt = request
-		for done := false; !done; {
-			var err error
-			if done, err = s.all(t.Context()); err != nil {
-				failed = true
-			}
-			s.cloud.Pass(3 * time.Second)
+		for done := false; !done; s.cloud.Pass(3 * time.Second) {
+			done, _ = s.all(t.Context())
 		}
+		failed = s.api.FailAt == 0
 		if got := s.end(); got != want {
 			t.Errorf("request %d failed, and the end is\n%s\nnot\n%s", request, got, want)
 		}

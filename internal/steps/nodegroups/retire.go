@@ -62,12 +62,22 @@ func (n *run) replace(ctx context.Context, r plan.Replacement) error {
 		return errors.Join(fmt.Errorf("node group %s: delete: EKS gave up: %s; correct that, the next pass goes on",
 			r.Group, health(old)), err)
 	}
-	remaining, over, err := n.drain(ctx, r, old)
+	remaining, refused, err := n.drain(ctx, r)
 	if err != nil {
 		return err
 	}
-	if len(remaining) > 0 && !over {
-		return outcome.Wait(poll, "%d pods leave the nodes of node group %s: %s", len(remaining), r.Group, some(remaining))
+	if len(remaining) > 0 {
+		over, err := n.over(ctx, r, old)
+		if err != nil {
+			return err
+		}
+		if !over {
+			note := fmt.Sprintf("%d pods leave the nodes of node group %s: %s", len(remaining), r.Group, some(remaining))
+			if refused != nil {
+				note += fmt.Sprintf(" (%v)", refused)
+			}
+			return outcome.Wait(poll, "%s", note)
+		}
 	}
 	if waiting, err = n.delete(ctx, r, remaining); err != nil {
 		return err
@@ -75,54 +85,58 @@ func (n *run) replace(ctx context.Context, r plan.Replacement) error {
 	return outcome.Wait(poll, "%s", waiting)
 }
 
-// drain cordons a group's nodes and evicts some of their pods with each call. remaining are the pods that have not left; over
-// reports whether their time is up.
-func (n *run) drain(ctx context.Context, r plan.Replacement, old *types.Nodegroup) (remaining []string, over bool, err error) {
-	since, err := n.since(ctx, r, old)
-	if err != nil {
-		return nil, false, err
-	}
+// drain cordons a group's nodes and evicts some of their pods with each call. remaining are the pods that have not left; refused is
+// why one of them cannot be evicted at all.
+func (n *run) drain(ctx context.Context, r plan.Replacement) (remaining []string, refused, err error) {
 	if err := n.cordon(ctx, r.Group, true); err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	pods, err := n.podsOn(ctx, r.Group)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	for i := range pods {
 		remaining = append(remaining, k8s.Subject(&pods[i]))
 	}
-	evicted, err := drain.Evict(ctx, n.client, pods)
+	evicted, refused := drain.Evict(ctx, n.client, pods)
 	if evicted > 0 {
 		n.progress.Changed(fmt.Sprintf("evicted %d pods", evicted), "node group %s", r.Group)
 	}
-	if over = n.Now().Sub(since) >= n.Drain; over {
-		err = nil // what could not be evicted by then is named
-	}
-	return remaining, over, err
+	return remaining, refused, nil
 }
 
-// since returns when the drain of a group began. The first call records it, so that the drain's time is counted across
-// passes. A record from before the group's creation belongs to an earlier group of the same name.
-func (n *run) since(ctx context.Context, r plan.Replacement, old *types.Nodegroup) (time.Time, error) {
-	record, ok, err := n.Checkpoints.Get(ctx, n.plan.Rack, drained(r))
+// elapsed is for how long a group has been drained, and when that was last counted. Only the time between calls that follow each
+// other counts, across passes: while the rack was paused, nobody evicted anything.
+type elapsed struct {
+	Time time.Duration `json:"time"`
+	At   time.Time     `json:"at"`
+}
+
+const (
+	// counting is how often the time is counted, gap what is no time between two calls any more.
+	counting = 30 * time.Second
+	gap      = 2 * time.Minute
+)
+
+// over reports whether the time of a group's pods is up.
+func (n *run) over(ctx context.Context, r plan.Replacement, old *types.Nodegroup) (bool, error) {
+	was, err := outcome.Recorded[elapsed](ctx, n.Checkpoints, n.plan.Rack, drained(r))
 	if err != nil {
-		return time.Time{}, err
+		return false, err
 	}
-	if ok {
-		began, err := time.Parse(time.RFC3339, string(record))
-		if err != nil {
-			return began, fmt.Errorf("node group %s: decode the beginning of its drain: %w", r.Group, err)
-		}
-		if old.CreatedAt == nil || !began.Before(*old.CreatedAt) {
-			return began, nil
-		}
-		if err := n.forget(ctx, r); err != nil {
-			return began, err
-		}
+	now := n.Now().UTC()
+	if was == nil || old.CreatedAt != nil && was.At.Before(*old.CreatedAt) { // of an earlier group of the same name
+		was = &elapsed{}
 	}
-	now := n.Now().UTC().Truncate(time.Second)
-	return now, n.Checkpoints.RecordOnce(ctx, n.plan.Rack, drained(r), []byte(now.Format(time.RFC3339)))
+	since := now.Sub(was.At)
+	if since < counting {
+		return was.Time+since >= n.Drain, nil
+	}
+	if since <= gap {
+		was.Time += since
+	}
+	was.At = now
+	return was.Time >= n.Drain, outcome.Record(ctx, n.Checkpoints.Replace, n.plan.Rack, drained(r), was)
 }
 
 func drained(r plan.Replacement) string { return "drain/" + r.Group }
