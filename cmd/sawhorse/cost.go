@@ -190,7 +190,7 @@ func (b *bill) add(nodes []corev1.Node, pods []corev1.Pod, prices map[offer]floa
 	}
 	for i := range pods {
 		pod := &pods[i]
-		if of[pod.Spec.NodeName] == nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		if of[pod.Spec.NodeName] == nil || k8s.Ended(pod.Status.Phase) {
 			continue
 		}
 		asked := resources.PodRequests(pod, resources.PodResourcesOptions{UseStatusResources: true})

@@ -181,7 +181,7 @@ func (s *seen) disruption(claim *nodeClaim, n *nodeReason) (why string) {
 func (s *seen) running(claim *nodeClaim) (pods []*corev1.Pod) {
 	all := s.pods[claim.Status.NodeName]
 	for i := range all {
-		if phase := all[i].Status.Phase; phase != corev1.PodSucceeded && phase != corev1.PodFailed {
+		if !k8s.Ended(all[i].Status.Phase) {
 			pods = append(pods, &all[i])
 		}
 	}
@@ -190,9 +190,7 @@ func (s *seen) running(claim *nodeClaim) (pods []*corev1.Pod) {
 
 // movable returns those that would have to go elsewhere.
 func (s *seen) movable(claim *nodeClaim) []*corev1.Pod {
-	return slices.DeleteFunc(s.running(claim), func(pod *corev1.Pod) bool {
-		return slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" || o.Kind == "Node" })
-	})
+	return slices.DeleteFunc(s.running(claim), func(pod *corev1.Pod) bool { return k8s.Stays(pod) })
 }
 
 // pins notes the annotations and PodDisruptionBudgets that keep the node, and a pinned image. Pods keep no drifted node that they may hold

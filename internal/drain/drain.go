@@ -6,8 +6,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -90,7 +90,7 @@ func Pods(ctx context.Context, client *k8s.Client, nodes []unstructured.Unstruct
 	}
 	var lost []unstructured.Unstructured
 	err := client.Each(ctx, k8s.Pod, "", "", func(pod *unstructured.Unstructured) error {
-		if node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName"); on[node] && runs(pod) && !stays(pod) {
+		if node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName"); on[node] && runs(pod) && !k8s.Stays(pod) {
 			lost = append(lost, *pod)
 		}
 		return nil
@@ -101,13 +101,7 @@ func Pods(ctx context.Context, client *k8s.Client, nodes []unstructured.Unstruct
 // runs reports whether a pod has not ended.
 func runs(pod *unstructured.Unstructured) bool {
 	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
-	return phase != "Succeeded" && phase != "Failed"
-}
-
-// stays reports whether a pod belongs to its node: it is static, or of a DaemonSet.
-func stays(pod *unstructured.Unstructured) bool {
-	_, mirror := pod.GetAnnotations()["kubernetes.io/config.mirror"]
-	return mirror || slices.ContainsFunc(pod.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.Kind == "DaemonSet" })
+	return !k8s.Ended(corev1.PodPhase(phase))
 }
 
 // Evict evicts some of the pods, and returns how many. PodDisruptionBudgets may refuse the others. If the API server, or a webhook, does

@@ -54,7 +54,7 @@ func (s *survey) count(ctx context.Context, client *k8s.Client) error {
 		name, _, _ := unstructured.NestedString(object.Object, "spec", "nodeName")
 		on := s.nodes[name]
 		ready, _ := k8s.Ready(object)
-		waits := !ready && !stays(object) && object.GetDeletionTimestamp() == nil
+		waits := !ready && !k8s.Stays(object) && object.GetDeletionTimestamp() == nil
 		if on == nil && !waits {
 			return nil
 		}
@@ -66,7 +66,7 @@ func (s *survey) count(ctx context.Context, client *k8s.Client) error {
 			s.waiting[of] = append(s.waiting[of], pod)
 		}
 		if on != nil {
-			on.take(pod, stays(object))
+			on.take(pod, k8s.Stays(object))
 		}
 		return nil
 	})

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // Unmanaged is the error for an object that has a name Sawhorse uses but was not made by it for the rack. Nothing was
@@ -33,6 +36,14 @@ func silent(err error) bool {
 
 // IsConflict reports whether a write failed because the object changed since it was read. Read it again and retry.
 func IsConflict(err error) bool { return apierrors.IsConflict(err) }
+
+// Again makes a conflict, a write of somebody else between our read and ours, a wait.
+func Again(err error, poll time.Duration) error {
+	if IsConflict(err) {
+		return outcome.Wait(poll, "%v", err)
+	}
+	return err
+}
 
 // IsForbidden reports whether the API server did not permit the request.
 func IsForbidden(err error) bool { return apierrors.IsForbidden(err) }

@@ -36,6 +36,19 @@ func (c *Client) PodsOf(ctx context.Context, deployment *unstructured.Unstructur
 	return pods, nil
 }
 
+// Ended reports whether the containers of a pod have ended, so that it uses nothing any more.
+func Ended(phase corev1.PodPhase) bool {
+	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
+}
+
+// Stays reports whether a pod ends with its node, and starts nowhere else: it is static, or of a DaemonSet. pod is typed or not.
+func Stays(pod metav1.Object) bool {
+	_, mirror := pod.GetAnnotations()[corev1.MirrorPodAnnotationKey]
+	return mirror || slices.ContainsFunc(pod.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
+		return owner.Kind == DaemonSet.Name || owner.Kind == Node.Name
+	})
+}
+
 // Selector returns the selector of the pods of a Deployment or a DaemonSet.
 func Selector(of *unstructured.Unstructured) (string, error) {
 	var typed struct {

@@ -52,7 +52,7 @@ func CNI(ctx context.Context, associations Associations, client *k8s.Client, clu
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &pod); err != nil {
 			return fmt.Errorf("%s: decode: %w", k8s.Subject(object), err)
 		}
-		if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+		if k8s.Ended(pod.Status.Phase) {
 			return nil
 		}
 		found.Pods++

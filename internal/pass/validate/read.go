@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/events"
@@ -357,8 +357,7 @@ func countPods(ctx context.Context, client *k8s.Client, of map[string]string, po
 	return client.Each(ctx, k8s.Pod, "", "", func(pod *unstructured.Unstructured) error {
 		node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
 		phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
-		stays := func(owner metav1.OwnerReference) bool { return owner.Kind == "DaemonSet" || owner.Kind == "Node" }
-		if of[node] != "" && phase != "Succeeded" && phase != "Failed" && !slices.ContainsFunc(pod.GetOwnerReferences(), stays) {
+		if of[node] != "" && !k8s.Ended(corev1.PodPhase(phase)) && !k8s.Stays(pod) {
 			pods[of[node]]++
 		}
 		return nil

@@ -63,11 +63,8 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progres
 		return outcome.Progress{}, err
 	}
 	run := &run{Step: s, plan: p, client: client}
-	err = run.converge(ctx)
-	switch {
-	case k8s.IsConflict(err):
-		err = outcome.Wait(poll, "%v", err) // the Deployment was written between our read and our write
-	case err == nil && p.Autoscaler.State != plan.AutoscalerBaseline:
+	err = k8s.Again(run.converge(ctx), poll)
+	if err == nil && p.Autoscaler.State != plan.AutoscalerBaseline {
 		// The hand-over is complete: turning off must check the capacity again.
 		err = outcome.ForgetIfRecorded(ctx, s.Checkpoints, p.Rack, outcome.CheckpointOff)
 	}

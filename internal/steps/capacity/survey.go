@@ -84,11 +84,10 @@ func (r *run) schedulable(node *corev1.Node) bool {
 // count adds one pod to the survey: as a pod that has to move, or as one that uses a node's resources.
 func (s *survey) count(pod *corev1.Pod, leaves bool, on *place) {
 	node := pod.Spec.NodeName
-	if node == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+	if node == "" || k8s.Ended(pod.Status.Phase) {
 		return
 	}
-	daemon := ownedBy(pod, "DaemonSet")
-	if daemon {
+	if ownedBy(pod, k8s.DaemonSet.Name) {
 		if s.daemons[node] == nil {
 			s.daemons[node] = corev1.ResourceList{}
 		}
@@ -99,7 +98,7 @@ func (s *survey) count(pod *corev1.Pod, leaves bool, on *place) {
 		subtract(on.free, k8s.Requests(pod))
 	// A static pod belongs to its node. A pod that is being deleted leaves on its own, and its replacement is counted
 	// where it runs.
-	case leaves && !daemon && !ownedBy(pod, "Node") && pod.DeletionTimestamp == nil:
+	case leaves && !k8s.Stays(pod) && pod.DeletionTimestamp == nil:
 		s.displaced = append(s.displaced, newDisplacedPod(pod))
 	}
 }

@@ -65,12 +65,7 @@ func (n *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Prog
 		return outcome.Progress{}, err
 	}
 	run := &run{Step: n, plan: p, writer: w, progress: w.Progress}
-	err = run.do(ctx, part)
-	if k8s.IsConflict(err) {
-		// Another writer, such as a kubelet, wrote the object between our read and our write.
-		err = outcome.Wait(poll, "%v", err)
-	}
-	return w.End(ctx, err)
+	return w.End(ctx, k8s.Again(run.do(ctx, part), poll))
 }
 
 // run is one call of the step.

@@ -76,9 +76,6 @@ func (r *run) nodePool(name string) plan.Object {
 // rebudget writes a live NodePool with other budgets. It returns what to wait for if the pool was Ready and is not any more.
 func (r *run) rebudget(ctx context.Context, live *unstructured.Unstructured, budgets []any) (note string, err error) {
 	applied, err := r.client.Apply(ctx, r.plan.Rack, r.rebudgeted(live, budgets))
-	if k8s.IsConflict(err) {
-		return "", outcome.Wait(poll, "%v", err) // the object was written between our read and our write
-	}
 	if err != nil {
 		return "", err
 	}

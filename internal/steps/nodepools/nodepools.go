@@ -35,8 +35,7 @@ const partFreeze = "freeze"
 // Run applies the plan's NodePools or removes them.
 func (s *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
 	run := &run{Step: s, plan: p}
-	err := run.bring(ctx, part)
-	return run.progress.Until(err)
+	return run.progress.Until(k8s.Again(run.bring(ctx, part), poll))
 }
 
 // run is one call of the step.
@@ -65,11 +64,7 @@ func (r *run) bring(ctx context.Context, part string) error {
 	case len(r.plan.NodePools.Objects) > 0:
 		return r.apply(ctx)
 	}
-	err = r.remove(ctx)
-	if k8s.IsConflict(err) {
-		return outcome.Wait(poll, "%v", err) // the object was written between our read and our write
-	}
-	return err
+	return r.remove(ctx)
 }
 
 func (r *run) apply(ctx context.Context) error {

@@ -37,9 +37,6 @@ func (r *run) retire(ctx context.Context) error {
 			kept = append(kept, name)
 			err = r.empty(ctx, pool)
 		}
-		if k8s.IsConflict(err) {
-			return outcome.Wait(poll, "%v", err) // the object was written between our read and our write
-		}
 		if err != nil {
 			return err
 		}
@@ -150,11 +147,7 @@ func (r *run) takeBack(ctx context.Context) error {
 	if len(back) == 0 {
 		return nil
 	}
-	err = r.taint(ctx, "taint removed", back, func(others []any) []any { return others })
-	if k8s.IsConflict(err) {
-		return outcome.Wait(poll, "%v", err) // the node was written between our read and our write
-	}
-	return err
+	return r.taint(ctx, "taint removed", back, func(others []any) []any { return others })
 }
 
 // taint gives the nodes of pools the taints that wanted returns for their others. action says what that does.

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
@@ -85,10 +84,6 @@ func (r *run) unmark(ctx context.Context, claims []unstructured.Unstructured) er
 
 // label sets the label, Karpenter's annotation and ours of a NodeClaim, and removes what is nil.
 func (r *run) label(ctx context.Context, claim *unstructured.Unstructured, label any, hash string, own any) error {
-	err := r.client.Note(ctx, k8s.NodeClaim, claim, map[string]any{ownership.Rotating: label},
+	return r.client.Note(ctx, k8s.NodeClaim, claim, map[string]any{ownership.Rotating: label},
 		map[string]any{ownership.NodePoolHash: hash, ownership.AnnotationHash: own})
-	if k8s.IsConflict(err) {
-		return outcome.Wait(poll, "%v", err) // the object was written between our read and our write
-	}
-	return err
 }

@@ -55,11 +55,7 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progres
 		return outcome.Progress{}, err
 	}
 	run := &run{Step: s, plan: p, client: client}
-	err = run.converge(ctx)
-	if k8s.IsConflict(err) {
-		err = outcome.Wait(poll, "%v", err) // the Deployment was written between our read and our write
-	}
-	return run.progress.Until(err)
+	return run.progress.Until(k8s.Again(run.converge(ctx), poll))
 }
 
 // run is one call of the step.

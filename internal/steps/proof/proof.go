@@ -196,7 +196,7 @@ func (r *run) lacks(ctx context.Context, manifest plan.Object, pod *corev1.Pod) 
 		return "a pod asks for it", r.createPod(ctx, manifest)
 	case gone:
 		return "the pod that asks for it is being deleted, and is created again", nil
-	case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+	case k8s.Ended(pod.Status.Phase):
 		return "the pod that asks for it has ended, and is created again", r.delete(ctx, pod)
 	case slices.Contains(nodes, pod.Spec.NodeName) && isTrue(pod.Status.Conditions, corev1.PodReadyToStartContainers):
 		return "", nil
