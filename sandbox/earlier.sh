@@ -25,7 +25,7 @@ earlier() {
 	mapfile -t paths <<<"$paths"
 	commits=$(git rev-list --first-parent HEAD)
 	for commit in $commits; do
-		if ! git diff --quiet "$commit" -- "${paths[@]}"; then
+		if ! git diff --exit-code --ignore-matching-lines='^[[:space:]]*//' "$commit" -- "${paths[@]}" >/dev/null; then # comments
 			echo "$commit"
 			return
 		fi

@@ -103,7 +103,7 @@ func (c checkout) refuses(t *testing.T, why, sentence string, environment ...str
 	}
 }
 
-// The earlier commit is the newest one with a different stack. Changes of tests, documents and packages that the
+// The earlier commit is the newest one with a different stack. Changes of comments, tests, documents and packages that the
 // functions do not import do not count.
 func TestTheEarlierCommit(t *testing.T) {
 	c := begin(t)
@@ -118,6 +118,8 @@ func TestTheEarlierCommit(t *testing.T) {
 	}
 	third := c.commit(t)
 	c.expect(t, "all is committed", first)
+	c.write(t, "internal/used/u.go", "package used\n\n// New is a number.\nconst New = 1\n")
+	c.expect(t, "a comment is changed", first)
 	c.write(t, "internal/used/u.go", "package used\n\nconst New = 2\n")
 	c.expect(t, "a function is changed", third)
 	c.expect(t, "a commit is named", second, "UPGRADE_FROM=HEAD~1")
