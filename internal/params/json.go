@@ -24,11 +24,14 @@ var objectURI = regexp.MustCompile(`^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/[^\s\
 // localPath matches a local file path, which users give by mistake. Neither JSON nor base64 of JSON matches it.
 var localPath = regexp.MustCompile(`^(file://|/|\.\.?/|~/)\S{0,200}$|^[^\s{}\[\]":]{1,200}\.json$`)
 
+// IsObjectURI reports whether a text has the form of an s3:// value.
+func IsObjectURI(text string) bool { return objectURI.MatchString(text) }
+
 // ObjectURIs returns the s3:// values among a rack's texts. A pass reads these objects before it calls Parse.
 func ObjectURIs(texts map[string]string) []string {
 	var all []string
 	for _, p := range Table {
-		if value := strings.TrimSpace(texts[p.Name]); p.Type == "json" && objectURI.MatchString(value) {
+		if value := strings.TrimSpace(texts[p.Name]); p.Type == "json" && IsObjectURI(value) {
 			all = append(all, value)
 		}
 	}
@@ -52,7 +55,7 @@ func (r *Result) document(name string, objects map[string]Object) (value any, gi
 	}
 	text, err := jsonText(written)
 	if uri := strings.TrimSpace(written); err == nil && strings.HasPrefix(uri, "s3://") {
-		if !objectURI.MatchString(uri) {
+		if !IsObjectURI(uri) {
 			r.problem(name, "", "%s is %s, which is no object in S3; allowed is %s; write, for example, s3://my-bucket/sawhorse/pools.json",
 				name, Quoted(uri), p.Allowed)
 			return nil, false

@@ -328,9 +328,17 @@ func TestAChangeInS3(t *testing.T) {
 	s.wants(s.pass(false), outcome.PassPlanned, true, "change nodepools")
 	s.change("s3://config/racks/none.json")
 	s.change("s3://elsewhere/change.json")
+	s.change("s3://config/racks/two words.json")
+	s.change("s3://config/racks/" + strings.Repeat("k", 1024))
+	s.cloud.Forget()
 	s.pass(false)
-	if s.changes() != "1 accepted" || !slices.Equal(s.refused, []string{"2: change", "3: change"}) {
+	if s.changes() != "1 accepted" || !slices.Equal(s.refused, []string{"2: change", "3: change", "4: change", "5: change"}) ||
+		!strings.Contains(s.refusals[2], "which is no object in S3") || !strings.Contains(s.refusals[3], "has a key of 1030 bytes") {
 		t.Errorf("%s, refused %v: %q", s.changes(), s.refused, s.refusals)
+	}
+	made := slices.DeleteFunc(s.cloud.Made(), func(call string) bool { return !strings.HasPrefix(call, "S3.") })
+	if !slices.Equal(made, []string{"S3.GetObject config/racks/none.json"}) {
+		t.Errorf("calls %v", made)
 	}
 }
 

@@ -6,10 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -24,6 +29,9 @@ type Objects interface {
 // maxObject is the maximum size of an object in bytes. It is enough for JSON of the allowed size in base64 with line
 // breaks.
 const maxObject = 2 * params.MaxJSON
+
+// maxKey is S3's limit for an object's key in bytes.
+const maxKey = 1024
 
 // objects reads the objects that the s3:// values name. An object that cannot be read for a lasting reason has a
 // Problem for the user. Any other failure is returned as an error.
@@ -46,6 +54,15 @@ func digest(object params.Object) string {
 }
 
 func (v *Validate) object(ctx context.Context, rack, uri string) (params.Object, error) {
+	bucket, key, _ := strings.Cut(strings.TrimPrefix(uri, "s3://"), "/")
+	if !params.IsObjectURI(uri) {
+		return params.Object{Problem: "which is no object in S3; write, for example, s3://my-bucket/sawhorse/pools.json"}, nil
+	}
+	if len(key) > maxKey {
+		return params.Object{
+			Problem: fmt.Sprintf("which has a key of %d bytes; S3 allows at most %d; give the object a shorter one", len(key), maxKey),
+		}, nil
+	}
 	if prefixes := v.Observer.Deployment.ObjectsOf(rack); !below(uri, prefixes) {
 		allowed := "none; deploy the stack with the context value objectPrefixes"
 		if len(prefixes) > 0 {
@@ -55,7 +72,6 @@ func (v *Validate) object(ctx context.Context, rack, uri string) (params.Object,
 			Problem: "which is not below a prefix that the stack allows (" + allowed + "); put it there, or give the JSON itself",
 		}, nil
 	}
-	bucket, key, _ := strings.Cut(strings.TrimPrefix(uri, "s3://"), "/")
 	out, err := v.get(ctx, bucket, key)
 	switch outcome.Code(err) {
 	case "NoSuchKey", "NoSuchBucket":
@@ -65,6 +81,10 @@ func (v *Validate) object(ctx context.Context, rack, uri string) (params.Object,
 			"look at the bucket's policy (s3:GetObject) and that of its encryption key (kms:Decrypt), and whether it is a bucket of " +
 			strings.Join(v.Observer.Deployment.ObjectOwners, ", ") +
 			" (those of other accounts are read where the stack has the context value objectAccounts)"}, nil
+	}
+	if lasts(err) {
+		return params.Object{Problem: fmt.Sprintf("which S3 does not give out (%s); look at the object's storage class and encryption, and "+
+			"whether its bucket is in the stack's region; upload it again, or give the JSON itself", outcome.Code(err))}, nil
 	}
 	if err != nil {
 		return params.Object{}, err
@@ -80,6 +100,31 @@ func (v *Validate) object(ctx context.Context, rack, uri string) (params.Object,
 		}, nil
 	}
 	return params.Object{Text: string(text)}, nil
+}
+
+// own are S3's codes for what is wrong with the function's credentials or clock, which the next call may have put right.
+var own = map[string]bool{
+	"ExpiredToken": true, "InvalidAccessKeyId": true, "InvalidToken": true, "RequestExpired": true, "RequestTimeTooSkewed": true,
+	"SignatureDoesNotMatch": true, "TokenRefreshRequired": true,
+}
+
+// lasts reports whether S3 refuses an object until somebody does something about it: an answer that blames the request, or that sends it
+// to another region, and that neither asks for patience nor is about the function itself. S3 hands on what KMS answers.
+func lasts(err error) bool {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	blames := api.ErrorFault() == smithy.FaultClient
+	var answer *smithyhttp.ResponseError
+	if errors.As(err, &answer) {
+		status := answer.HTTPStatusCode()
+		blames = status == http.StatusMovedPermanently ||
+			status >= 400 && status < 500 && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests
+	}
+	code := strings.TrimPrefix(api.ErrorCode(), "KMS.")
+	_, throttles := retry.DefaultThrottleErrorCodes[code]
+	return blames && !throttles && !own[code] && retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) != aws.TrueTernary
 }
 
 // below reports whether an object is below one of the prefixes. The parts . and .. may be in S3's keys, but whoever is on

@@ -1,11 +1,15 @@
 package validate
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -32,6 +36,8 @@ func TestObjects(t *testing.T) {
 		{"bad JSON", "s3://config/racks/bad.json", `[{]`, "is no JSON"},
 		{"an object that leads on", "s3://config/racks/on.json", "s3://config/racks/pools.json", "leads to another s3:// value"},
 		{"a mistake inside", "s3://config/racks/pools.json", `[{"name":"GPU"}]`, `[0].name is "GPU"`},
+		{"a key that is too long", "s3://config/racks/" + strings.Repeat("k", 1024-len("racks/")+1), `[]`, "has a key of 1025 bytes"},
+		{"the longest key", "s3://config/racks/" + strings.Repeat("k", 1024-len("racks/")), `[]`, ""},
 	} {
 		s := begin(t, auth, on, name+"="+c.uri)
 		if !strings.Contains(c.want, "does not exist") {
@@ -48,6 +54,72 @@ func TestObjects(t *testing.T) {
 			found.Problems[0].Parameter != name || !strings.Contains(found.Problems[0].Message, c.want)):
 			t.Errorf("%s: %v, want %q", c.what, found.Problems, c.want)
 		}
+	}
+}
+
+// archived is S3's answer for an object that has to be restored first.
+var archived = &smithy.GenericAPIError{Code: "InvalidObjectState", Fault: smithy.FaultClient}
+
+// answered is an error of S3 as it arrives: of most, the SDK knows only the status.
+func answered(status int, code string) error {
+	return &smithyhttp.ResponseError{
+		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}}, Err: &smithy.GenericAPIError{Code: code},
+	}
+}
+
+// What S3 refuses as long as nobody does anything about it is a problem of the parameter. What passes by itself, or is no fault of the
+// object, fails the pass, which is tried again.
+func TestAnObjectThatS3Refuses(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code string
+	}{
+		{archived, "InvalidObjectState"},
+		{&s3types.InvalidObjectState{}, "InvalidObjectState"},
+		{answered(400, "KMS.DisabledException"), "KMS.DisabledException"},
+		{answered(400, "InvalidRequest"), "InvalidRequest"}, // it is encrypted with a key of its own (SSE-C)
+		{answered(301, "PermanentRedirect"), "PermanentRedirect"},
+		{answered(400, "AuthorizationHeaderMalformed"), "AuthorizationHeaderMalformed"}, // of another region too
+		{answered(403, "AllAccessDisabled"), "AllAccessDisabled"},
+		{answered(400, "ExpiredToken"), ""},
+		{answered(403, "RequestTimeTooSkewed"), ""},
+		{answered(400, "RequestTimeout"), ""},
+		{answered(400, "ThrottlingException"), ""},
+		{answered(400, "KMS.ThrottlingException"), ""},
+		{answered(429, "TooManyRequests"), ""},
+		{answered(307, "TemporaryRedirect"), ""},
+		{answered(503, "SlowDown"), ""},
+		{answered(500, "InternalError"), ""},
+		{&smithyhttp.RequestSendError{}, ""},
+	} {
+		s := begin(t, auth, on, "karpenter_config=s3://config/racks/c.json")
+		s.cloud.Fail("S3.GetObject", c.err)
+		found, err := s.find()
+		want := "which S3 does not give out (" + c.code + "); "
+		if (err == nil) != (c.code != "") || err == nil && (len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Message, want)) {
+			t.Errorf("%v: %v, %v", c.err, err, found.Problems)
+		}
+	}
+}
+
+// Neither a parameter nor a change that S3 refuses holds up a brake or a turning off.
+func TestWhatS3RefusesHoldsUpNothing(t *testing.T) {
+	s := reconciled(t)
+	s.write("karpenter_config=s3://config/racks/c.json")
+	s.cloud.Fail("S3.GetObject", archived)
+	s.change("s3://config/racks/change.json")
+	s.write(frozen)
+	s.wants(s.pass(false), outcome.PassRejected, true, plan.FreezeStep)
+	s.wantsFreeze(true, true)
+	if s.changes() != "" || !slices.Equal(s.refused, []string{"1: change"}) || !strings.Contains(s.refusals[0], "InvalidObjectState") {
+		t.Errorf("%s, refused %v: %q", s.changes(), s.refused, s.refusals)
+	}
+	s.write(off)
+	if answer := s.pass(false); answer.Outcome != outcome.PassPlanned || s.records().Params["karpenter_enabled"] != "false" {
+		t.Errorf("turning off: %s, %v", answer.Outcome, s.found().Problems)
+	}
+	if _, err := s.validate.Audit(t.Context(), "demo", 0); err != nil {
+		t.Errorf("an audit: %v", err)
 	}
 }
 
