@@ -81,6 +81,40 @@ type Write struct {
 	Version int64 `json:"version,omitempty"`
 	// At is when that was, or else when the change was accepted.
 	At time.Time `json:"at,omitzero"`
+	// Since is the version over which the last of these writes was made, if somebody else may have written between the two, and
+	// Parameter Store's history has not told yet what.
+	Since *int64 `json:"since,omitempty"`
+}
+
+// Made records the version that a write has made over another one.
+func (w *Write) Made(over, version int64, at time.Time) {
+	w.Done, w.Version, w.At, w.Since = true, version, at.UTC(), nil
+	if version != over+1 {
+		w.Since = &over
+	}
+}
+
+// Between returns what somebody else has written, or deleted, between the version over which a write of ours was made and the one
+// that it made. PutParameter has no condition, but it answers with the version. Versions with our own value are of a write that was
+// made twice. lacks means that the history has not all of these versions yet, and that they may come.
+func (w Write) Between(history []Version, now time.Time) (theirs string, edited, lacks bool) {
+	over, ours := *w.Since, w.Value
+	if w.PutBack {
+		ours = w.Before
+	}
+	if w.Version <= over { // it was deleted and made again
+		theirs, edited, over = params.Unset, true, 0
+	}
+	missing := w.Version - over - 1
+	for _, v := range history {
+		if v.Number <= over || v.Number >= w.Version {
+			continue
+		}
+		if missing--; v.Text != ours {
+			theirs, edited = v.Text, true
+		}
+	}
+	return theirs, edited, missing > 0 && now.Sub(w.At) <= behind
 }
 
 // Changes are a rack's changes.

@@ -62,12 +62,16 @@ func ReadVersion(ctx context.Context, reader VersionReader, name string) (*Versi
 	}, nil
 }
 
-// ReadHistory returns the versions of a parameter that Parameter Store keeps, at most the last hundred, in their order.
+// ReadHistory returns the versions of a parameter that Parameter Store keeps, at most the last hundred, in their order. There are none
+// of a parameter that was deleted.
 func ReadHistory(ctx context.Context, reader ChangeReader, name string) ([]Version, error) {
 	var all []Version
 	pages := ssm.NewGetParameterHistoryPaginator(reader, &ssm.GetParameterHistoryInput{Name: &name, MaxResults: new(int32(50))})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
+		if errors.As(err, new(*types.ParameterNotFound)) {
+			return nil, nil
+		}
 		if err != nil {
 			return nil, fmt.Errorf("parameter %s: read history: %w", name, err)
 		}

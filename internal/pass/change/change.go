@@ -104,25 +104,23 @@ func (w *writer) write(ctx context.Context, i int) (later bool, err error) {
 	}
 	for j := range c.Writes {
 		one := &c.Writes[j]
-		if one.Done {
-			continue
+		if !one.Done {
+			at := w.Now()
+			version, err := w.put(ctx, one.Name, one.Value)
+			if err != nil {
+				return w.failed(ctx, i, one.Name, err)
+			}
+			one.Made(one.Base, version, at)
+			if err := w.save(ctx); err != nil {
+				return false, err
+			}
 		}
-		at := w.Now()
-		version, err := w.put(ctx, one.Name, one.Value)
+		edited, err := w.between(ctx, one)
 		if err != nil {
 			return w.failed(ctx, i, one.Name, err)
 		}
-		theirs, edited, err := w.between(ctx, one.Name, one.Base, version, one.Value)
-		if err != nil {
-			return false, err
-		}
-		one.Done, one.Version, one.At = true, version, at.UTC()
 		if edited {
-			one.Before = theirs
 			return false, w.giveUp(ctx, i, one.Name, "somebody else has written it at the same time")
-		}
-		if err := w.save(ctx); err != nil {
-			return false, err
 		}
 	}
 	w.End(i, w.Now())
@@ -130,22 +128,24 @@ func (w *writer) write(ctx context.Context, i int) (later bool, err error) {
 }
 
 // between reports whether somebody has written a parameter, or deleted it, between a version and the one that a write of ours has
-// made, and returns their value. PutParameter has no condition, but it answers with the version that it made. Versions with our own
-// value are of a write that was made twice.
-func (w *writer) between(ctx context.Context, name string, before, made int64, ours string) (theirs string, edited bool, err error) {
-	if made == before+1 {
-		return "", false, nil
+// made, and takes over their value, which is to be put back. The write is on record, so that a call that is stopped, or that waits for the
+// history, leaves the question to the next one.
+func (w *writer) between(ctx context.Context, one *store.Write) (edited bool, err error) {
+	if one.Since == nil {
+		return false, nil
 	}
-	if made <= before { // it was deleted and made again
-		theirs, edited, before = params.Unset, true, 0
+	history, err := store.ReadHistory(ctx, w.SSM, w.folder+"/"+one.Name)
+	if err != nil {
+		return false, err
 	}
-	versions, err := store.ReadHistory(ctx, w.SSM, w.folder+"/"+name)
-	for _, v := range versions {
-		if v.Number > before && v.Number < made && v.Text != ours {
-			theirs, edited = v.Text, true
-		}
+	theirs, edited, lacks := one.Between(history, w.Now())
+	if lacks {
+		return false, outcome.Wait(pause, "Parameter Store's history of %s does not have what was written before version %d yet", one.Name, one.Version)
 	}
-	return theirs, edited, err
+	if one.Since = nil; edited {
+		one.Before = theirs
+	}
+	return edited, nil
 }
 
 // putBack writes again what was there before a change that was given up, unless somebody has written since. Where that fails too,
@@ -154,22 +154,24 @@ func (w *writer) putBack(ctx context.Context, i int) (later bool, err error) {
 	c := &w.List[i]
 	for j := range c.Writes {
 		one := &c.Writes[j]
-		if !one.Done || one.PutBack || one.Version == 0 || w.live.Versions[one.Name] > one.Version {
-			continue
-		}
-		for !one.PutBack {
+		for one.Done && one.Version > 0 {
+			edited, err := w.between(ctx, one)
+			if err != nil {
+				return w.failed(ctx, i, one.Name, err)
+			}
+			if edited {
+				one.PutBack = false // the read was older than their write
+			}
+			if one.PutBack || w.live.Versions[one.Name] > one.Version {
+				break
+			}
 			at := w.Now()
 			version, err := w.put(ctx, one.Name, one.Before)
 			if err != nil {
 				return w.failed(ctx, i, one.Name, err)
 			}
-			theirs, edited, err := w.between(ctx, one.Name, one.Version, version, one.Before)
-			if err != nil {
-				return false, err
-			}
-			if one.PutBack, one.Version, one.At = !edited, version, at.UTC(); edited {
-				one.Before = theirs // the read was older than their write
-			}
+			one.Made(one.Version, version, at)
+			one.PutBack = true
 			if err := w.save(ctx); err != nil {
 				return false, err
 			}

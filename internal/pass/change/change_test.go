@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -424,18 +425,23 @@ func (s *scene) remove(name string) {
 	s.cloud.Before = before
 }
 
+// sameTime makes somebody write a parameter just before the step's next write of it arrives.
+func (s *scene) sameTime(name, theirs string) {
+	s.cloud.Before = func(call string) error {
+		if call == "SSM.PutParameter "+folder+name {
+			s.cloud.Before = nil
+			s.cloud.SSM.Write(folder+name, theirs)
+		}
+		return nil
+	}
+}
+
 // PutParameter has no condition. Its answer shows that somebody has written between the reading and the writing; their value
 // comes back.
 func TestAWriteAtTheSameTime(t *testing.T) {
 	for _, c := range []struct{ theirs, end string }{{"theirs", "theirs"}, {"1", "1"}} {
 		s := begin(t, map[string]string{"a": "0"}).change(map[string]string{"a": "1"})
-		s.cloud.Before = func(call string) error {
-			if call == "SSM.PutParameter "+folder+"a" {
-				s.cloud.Before = nil
-				s.cloud.SSM.Write(folder+"a", c.theirs)
-			}
-			return nil
-		}
+		s.sameTime("a", c.theirs)
 		if c.theirs == "1" { // as if an earlier call had written it
 			s.call()
 		} else {
@@ -446,5 +452,80 @@ func TestAWriteAtTheSameTime(t *testing.T) {
 		if s.states() != "ended" {
 			t.Errorf("%s: %s", c.theirs, s.states())
 		}
+	}
+}
+
+// The history may lack their write for seconds, and the call that asks for it may fail. The next call asks again.
+func TestAWriteAtTheSameTimeThatTheHistoryLacks(t *testing.T) {
+	for what, putsBack := range map[string]bool{"written": false, "put back": true} {
+		s := begin(t, map[string]string{"a": "0", "b": "0"})
+		if putsBack {
+			s.change(map[string]string{"a": "1", "b": "x"})
+			s.cloud.SSM.Patterns[folder+"b"] = "^[0-9]$"
+			s.gaveUp(1, "b")
+		} else {
+			s.change(map[string]string{"a": "1"})
+		}
+		s.cloud.SSM.HistoryLacks = 2
+		s.sameTime("a", "theirs")
+		for range 2 {
+			if progress := s.call(); progress.Wait != time.Second {
+				t.Errorf("%s: %+v, %s", what, progress, s.states())
+			}
+		}
+		s.cloud.SSM.HistoryLacks = 0
+		if !putsBack {
+			s.gaveUp(1, "a")
+		}
+		s.call()
+		s.holds(map[string]string{"a": "theirs", "b": "0"})
+		if s.states() != "ended" {
+			t.Errorf("%s: %s", what, s.states())
+		}
+	}
+
+	t.Log("what is not there after ten seconds does not come any more")
+	s := begin(t, map[string]string{"a": "0"}).change(map[string]string{"a": "1"})
+	s.cloud.SSM.HistoryLacks = 2
+	s.sameTime("a", "theirs")
+	s.call()
+	s.cloud.Pass(10 * time.Second)
+	if s.call(); s.states() != "ended" {
+		t.Error(s.states())
+	}
+
+	t.Log("the parameter is deleted meanwhile: there is no history any more")
+	s = begin(t, map[string]string{"a": "0"}).change(map[string]string{"a": "1"})
+	s.cloud.SSM.HistoryLacks = 2
+	s.sameTime("a", "theirs")
+	s.call()
+	s.remove("a")
+	s.cloud.Pass(10 * time.Second)
+	s.cloud.Fail("SSM.GetParameterHistory", &types.ParameterNotFound{})
+	if s.call(); s.states() != "ended" {
+		t.Error(s.states())
+	}
+}
+
+func TestAWriteAtTheSameTimeAndNoHistory(t *testing.T) {
+	s := begin(t, map[string]string{"a": "0"}).change(map[string]string{"a": "1"})
+	failed := false
+	s.cloud.Before = func(call string) error {
+		switch {
+		case call == "SSM.PutParameter "+folder+"a" && !failed:
+			s.cloud.SSM.Write(folder+"a", "theirs")
+		case strings.HasPrefix(call, "SSM.GetParameterHistory") && !failed:
+			failed = true
+			return awsfake.Throttling
+		}
+		return nil
+	}
+	s.call()
+	s.cloud.Pass(delay(1))
+	s.gaveUp(1, "a")
+	s.call()
+	s.holds(map[string]string{"a": "theirs"})
+	if s.states() != "ended" {
+		t.Error(s.states())
 	}
 }
