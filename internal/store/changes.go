@@ -255,7 +255,23 @@ func (c *Changes) End(i int, now time.Time, problems ...params.Problem) {
 	} else if len(problems) > 0 && c.Last.Version == c.List[i].Version && c.Last.Modified.Equal(c.List[i].Modified) {
 		c.Last.Problems = slices.Concat(c.Last.Problems, problems)
 	}
+	c.rebase(i)
 	c.List[i].enter(ChangeEnded, now)
+}
+
+// rebase sets the versions over which later changes write what a change has written. They were accepted on those that the change was
+// expected to make; but what was given up may not be put back, and a write may be made twice.
+func (c *Changes) rebase(i int) {
+	for _, made := range c.List[i].Writes {
+		for base, j := made.Version, i+1; base > 0 && j < len(c.List); j++ {
+			for k := range c.List[j].Writes {
+				if w := &c.List[j].Writes[k]; w.Name == made.Name && !w.Done && c.List[j].State == ChangeAccepted {
+					w.Base = base
+					base++
+				}
+			}
+		}
+	}
 }
 
 func (c *Change) enter(state ChangeState, now time.Time) {
@@ -300,6 +316,10 @@ func (c *Changes) Recognize(tree Tree) {
 			theirs := change.State == ChangeGivenUp && at.After(change.Since)
 			if !w.Done && !theirs && tree.Versions[w.Name] == w.Base+1 && tree.Values[w.Name] == w.Value {
 				writes[j].Done, writes[j].Version, writes[j].At = true, w.Base+1, at
+			}
+			puttingBack := change.State == ChangeGivenUp && w.Done && !w.PutBack && w.Version > 0 && w.Since == nil
+			if puttingBack && tree.Versions[w.Name] == w.Version+1 && tree.Values[w.Name] == w.Before {
+				writes[j].PutBack, writes[j].Version, writes[j].At = true, w.Version+1, at
 			}
 		}
 		c.List[i].Writes = writes

@@ -279,6 +279,31 @@ func TestAWriteAfterAChangeWasGivenUp(t *testing.T) {
 	}
 }
 
+// Two changes were accepted over the version that putting a third one back would have made.
+func TestTheVersionsOfChangesOnTopOfOneThatEnds(t *testing.T) {
+	c := taken(at("old", 5), `{"set":{"a":"1"}}`, `{"set":{"a":"2"}}`, `{"set":{"a":"3"}}`)
+	c.List[0].Writes[0].Made(5, 6, noon)
+	c.GiveUp(0, noon)
+	for i := 1; i < 3; i++ {
+		c.Accept(i, c.Overlay(at("1", 6), i, nil, noon), noon)
+	}
+	bases := func(want ...int64) {
+		t.Helper()
+		if got := []int64{c.List[1].Writes[0].Base, c.List[2].Writes[0].Base}; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	bases(7, 8)
+	c.End(0, noon)
+	bases(6, 7)
+	if edited := c.List[1].Edited(at("theirs", 7)); len(edited) != 1 {
+		t.Errorf("edited %v", edited)
+	}
+	c.List[1].Writes[0].Made(6, 8, noon) // it was made twice
+	c.End(1, noon)
+	bases(6, 8)
+}
+
 // The status tells of the last change only, and of a change that is given up what is left of it.
 func TestWhatBecameOfTheLastChange(t *testing.T) {
 	tree := at("old", 5)

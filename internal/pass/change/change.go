@@ -140,7 +140,7 @@ func (w *writer) between(ctx context.Context, one *store.Write) (edited bool, er
 	}
 	theirs, edited, lacks := one.Between(history, w.Now())
 	if lacks {
-		return false, outcome.Wait(pause, "Parameter Store's history of %s does not have what was written before version %d yet", one.Name, one.Version)
+		return false, outcome.Wait(pause, "Parameter Store's history of %s does not have all before version %d yet", one.Name, one.Version)
 	}
 	if one.Since = nil; edited {
 		one.Before = theirs

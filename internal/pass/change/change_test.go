@@ -51,11 +51,15 @@ func (s *scene) change(set map[string]string, unset ...string) *scene {
 		text = fmt.Appendf(nil, `{"unset":["%s"]}`, strings.Join(unset, `","`))
 	}
 	changes := s.changes()
-	tree, err := store.ReadTree(s.Context(), s.cloud.SSM, strings.TrimSuffix(folder, "/"))
-	s.must(err)
 	s.versions++
 	changes.Take([]store.Version{{Text: string(text), Number: s.versions, Modified: s.cloud.Now().Add(time.Duration(s.versions))}}, 1)
-	i := len(changes.List) - 1
+	return s.accept(changes, len(changes.List)-1)
+}
+
+func (s *scene) accept(changes store.Changes, i int) *scene {
+	s.Helper()
+	tree, err := store.ReadTree(s.Context(), s.cloud.SSM, strings.TrimSuffix(folder, "/"))
+	s.must(err)
 	if bad := changes.List[i].Malformed; len(bad) > 0 {
 		s.Fatal(bad)
 	}
@@ -63,6 +67,16 @@ func (s *scene) change(set map[string]string, unset ...string) *scene {
 	s.must(s.step.Store.SaveChanges(s.Context(), "demo", &changes, s.cloud.Now()))
 	s.cloud.Forget()
 	return s
+}
+
+// onTop gives up a change of b, and accepts another one on top of it before b is put back.
+func onTop(t *testing.T) *scene {
+	t.Helper()
+	s := begin(t, map[string]string{"b": "0", "c": "0"})
+	s.cloud.SSM.Patterns[folder+"c"] = "^[0-9]$"
+	s.change(map[string]string{"b": "1", "c": "x"}).change(map[string]string{"b": "2"})
+	s.gaveUp(1, "c")
+	return s.accept(s.changes(), 1)
 }
 
 func (s *scene) must(err error) {
@@ -383,6 +397,50 @@ func TestWhatCannotBePutBackIsNamed(t *testing.T) {
 	s.holds(map[string]string{"a": "0", "b": "1", "c": "theirs too", "d": "theirs"})
 	if last := s.changes().Last; s.states() != "ended" || len(last.Problems) != 2 || last.Problems[1].Parameter != "b" {
 		t.Errorf("%s, %+v", s.states(), last)
+	}
+}
+
+// A change that is accepted while an earlier one is put back is judged on a version that putting back does not always make.
+func TestAChangeOnTopOfOneThatIsNotPutBack(t *testing.T) {
+	s := onTop(t)
+	s.cloud.SSM.Patterns[folder+"b"] = "^[1-9]$"
+	s.call()
+	s.holds(map[string]string{"b": "2", "c": "0"})
+	if s.states() != "ended, ended" {
+		t.Error(s.states())
+	}
+}
+
+func TestAChangeOnTopOfOneThatSomebodyWroteOver(t *testing.T) {
+	s := onTop(t)
+	s.cloud.SSM.Write(folder+"b", "theirs")
+	s.gaveUp(2, "b")
+	s.call()
+	s.holds(map[string]string{"b": "theirs", "c": "0"})
+	if s.states() != "ended, ended" {
+		t.Error(s.states())
+	}
+}
+
+// Stopped at any call, putting back comes to the same end too, and the next change is none that somebody else has written over.
+func TestPuttingBackIsInterrupted(t *testing.T) {
+	for n := 1; ; n++ {
+		s := onTop(t)
+		stopped := errors.New("stopped")
+		s.cloud.FailAt(n, stopped)
+		_, err := s.run()
+		failed := s.cloud.Failed()
+		if failed != errors.Is(err, stopped) {
+			t.Fatalf("call %d: %v", n, err)
+		}
+		s.call()
+		s.holds(map[string]string{"b": "2", "c": "0"})
+		if last := s.changes().Last; s.states() != "ended, ended" || last.Outcome != store.ChangeWritten {
+			t.Errorf("call %d: %s, %+v", n, s.states(), last)
+		}
+		if !failed {
+			return
+		}
 	}
 }
 
