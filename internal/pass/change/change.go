@@ -177,7 +177,7 @@ func (w *writer) putBack(ctx context.Context, i int) (later bool, err error) {
 			}
 		}
 	}
-	w.End(i, w.Now())
+	w.End(i, w.Now(), w.left(c, "")...)
 	return false, w.save(ctx)
 }
 
@@ -260,16 +260,26 @@ func (w *writer) giveUp(ctx context.Context, i int, name, why string) error {
 
 // abandon ends a change that was given up and could not be put back.
 func (w *writer) abandon(ctx context.Context, i int, code string) error {
-	c := &w.List[i]
-	var remaining []params.Problem
-	for _, one := range c.Writes {
-		if one.Done && !one.PutBack && one.Version > 0 && w.live.Versions[one.Name] <= one.Version {
-			remaining = append(remaining, params.NewProblem(one.Name, "", "it may still have the value of the change %d, which was given up: "+
-				"Parameter Store did not take the value from before (%s); write the value that it is to have", c.Version, code))
-		}
-	}
-	w.End(i, w.Now(), remaining...)
+	w.End(i, w.Now(), w.left(&w.List[i], code)...)
 	return w.save(ctx)
+}
+
+// left names what a change that was given up has written and that is not put back: what somebody else has written since, and what
+// Parameter Store did not take for the reason of the code.
+func (w *writer) left(c *store.Change, code string) (problems []params.Problem) {
+	for _, one := range c.Writes {
+		if !one.Done || one.PutBack || one.Version == 0 {
+			continue
+		}
+		if w.live.Versions[one.Name] > one.Version {
+			problems = append(problems, params.NewProblem(one.Name, "", "it keeps the value that somebody else has written since the "+
+				"change %d, which was given up; write it again if it is to have another one", c.Version))
+			continue
+		}
+		problems = append(problems, params.NewProblem(one.Name, "", "it may still have the value of the change %d, which was given up: "+
+			"Parameter Store did not take the value from before (%s); write the value that it is to have", c.Version, code))
+	}
+	return problems
 }
 
 func (w *writer) save(ctx context.Context) error {

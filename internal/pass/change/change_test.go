@@ -395,7 +395,8 @@ func TestWhatCannotBePutBackIsNamed(t *testing.T) {
 	s.cloud.SSM.Patterns[folder+"b"] = "^[1-9]$"
 	s.call()
 	s.holds(map[string]string{"a": "0", "b": "1", "c": "theirs too", "d": "theirs"})
-	if last := s.changes().Last; s.states() != "ended" || len(last.Problems) != 2 || last.Problems[1].Parameter != "b" {
+	if last := s.changes().Last; s.states() != "ended" || len(last.Problems) != 3 || last.Problems[1].Parameter != "b" ||
+		last.Problems[2].Parameter != "c" || !strings.Contains(last.Problems[2].Message, "somebody else has written since") {
 		t.Errorf("%s, %+v", s.states(), last)
 	}
 }
