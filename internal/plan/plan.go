@@ -27,9 +27,15 @@ type Plan struct {
 	// Force has the guards to override. It is a property of the request that started the pass and not of the desired state,
 	// so Build does not set it and no fingerprint includes it.
 	Force events.Force `json:"force,omitempty"`
-	// From identifies the parameters, and the objects that they name, that the plan was made from (Records.From). The pass
-	// that puts the plan in force sets it.
-	From string `json:"from,omitempty"`
+	// Params are the parameters that the plan was made from, as written, and Digests those of the objects that they name, by s3:// URI.
+	// The pass that puts the plan in force sets them. A release that does not know them knows From, which identifies both
+	// (Records.From).
+	Params  map[string]string `json:"params,omitempty"`
+	Digests map[string]string `json:"digests,omitempty"`
+	From    string            `json:"from,omitempty"`
+	// Last is the plan whose pools were in force when this one came, with what matters of it to pools. Until the pools of this one
+	// are applied, they still are.
+	Last *Plan `json:"last,omitempty"`
 
 	Access         Access         `json:"access"`
 	Network        Network        `json:"network"`
@@ -130,6 +136,25 @@ type NodePools struct {
 	RotateAfter string `json:"rotateAfter,omitempty"`
 	// Frozen lays the freeze over the budgets of every NodePool. The Objects are without it.
 	Frozen bool `json:"frozen,omitempty"`
+}
+
+// Pooled returns the plan whose pools are in force: this one, or, until its pools are applied, the last one.
+func (p *Plan) Pooled(applied map[string]string) *Plan {
+	isPools := func(s Step) bool { return s.Name == "nodepools" }
+	if p == nil || p.Last == nil || !slices.ContainsFunc(p.Due(applied), isPools) {
+		return p
+	}
+	return p.Last
+}
+
+// OfPools returns what matters of a plan to its pools, and to what becomes of their nodes.
+func (p *Plan) OfPools() *Plan {
+	if p == nil {
+		return nil
+	}
+	pools := &Plan{Goal: p.Goal, Params: p.Params, Digests: p.Digests, Network: p.Network, NodePools: p.NodePools}
+	pools.Controller.CRDs.Version, pools.Controller.Release.Version = p.Controller.CRDs.Version, p.Controller.Release.Version
+	return pools
 }
 
 func nodePools(objects []Object, config params.Config) NodePools {

@@ -169,8 +169,8 @@ func (r *Run) add(values item, place string) error {
 	return nil
 }
 
-// together combines the effects of two iterations on the pools. Each iteration compares with the plan of the one
-// before, applied or not.
+// together combines the effects of two iterations on the pools. Each iteration compares with what was applied before it. What the
+// one before was to do stays, because it may have begun.
 func together(before, after []plan.Effect) []plan.Effect {
 	all := slices.Clone(after)
 	for _, earlier := range before {

@@ -3,6 +3,7 @@
 package validation
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/sawhorse-io/sawhorse/events"
@@ -21,9 +22,15 @@ type Input struct {
 	Compare bool
 	// InForce is the plan in force, or nil if there is none.
 	InForce *plan.Plan
-	// Before is the configuration that the plan in force was made from, or nil if it is not known.
-	Before *params.Config
+	// Applied is the plan whose pools are in force (Plan.Pooled); nil if that is the plan in force.
+	Applied *plan.Plan
+	// Earlier are the plans that pools stay as where only Sawhorse has changed since: the plan in force first, then that whose
+	// pools are. What is not known to be made from which parameters is left out.
+	Earlier []nodes.Earlier
 }
+
+// pooled returns the plan whose pools are in force; nil if there is none.
+func (in Input) pooled() *plan.Plan { return cmp.Or(in.Applied, in.InForce) }
 
 // Result is the result of Validate. If there are Problems, the Plan must not be used. If the Input does not ask to Compare,
 // the plan lacks the charts' objects, and the fingerprints are empty: Objects, and those of the plan's steps.
@@ -63,7 +70,7 @@ func (in Input) draft() draft {
 
 // ChangesPools reports whether the plan may change pools in force. Only then does what runs in them matter.
 func (in Input) ChangesPools() bool {
-	return in.InForce != nil && len(in.InForce.NodePools.Objects) > 0 && in.draft().compares
+	return in.InForce != nil && len(in.pooled().NodePools.Objects) > 0 && in.draft().compares
 }
 
 // Retires reports whether the plan lacks a pool in force that it then retires.
@@ -72,7 +79,7 @@ func (in Input) Retires() bool {
 		return false
 	}
 	names := in.draft().Plan.NodePools.Names()
-	return slices.ContainsFunc(in.InForce.NodePools.Names(), func(name string) bool { return !slices.Contains(names, name) })
+	return slices.ContainsFunc(in.pooled().NodePools.Names(), func(name string) bool { return !slices.Contains(names, name) })
 }
 
 // Migrates reports whether the plan empties a node group that the plan in force does not.
@@ -94,18 +101,18 @@ func Validate(in Input) Result {
 		d.Plan.SetFingerprints()
 	}
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, unfit)...)
-	parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Launches(in.Facts, in.InForce))...)
-	parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Static(in.Facts, in.InForce))...)
-	foreign, known := d.compiled.Images(in.Facts, in.InForce)
+	parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Launches(in.Facts, in.pooled()))...)
+	parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Static(in.Facts, in.pooled()))...)
+	foreign, known := d.compiled.Images(in.Facts, in.pooled())
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, foreign)...)
 	parsed.Advise(known...)
-	absent, since := d.compiled.Aliases(in.Facts, in.InForce)
+	absent, since := d.compiled.Aliases(in.Facts, in.pooled())
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, absent)...)
 	parsed.Advise(since...)
-	unoffered, advice := d.compiled.Offered(in.Facts, in.InForce)
+	unoffered, advice := d.compiled.Offered(in.Facts, in.pooled())
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, unoffered)...)
 	parsed.Advise(advice...)
-	unusable, advice := d.compiled.Reserved(in.Facts, in.InForce)
+	unusable, advice := d.compiled.Reserved(in.Facts, in.pooled())
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, unusable)...)
 	parsed.Advise(advice...)
 	parsed.Add(d.outcome.Problems...)
@@ -147,14 +154,13 @@ func refusesController(config params.Config, found ...[]params.Problem) bool {
 	})
 }
 
-// inherit leaves pools as they are in the plan in force if another release of Sawhorse would make them otherwise, and Karpenter
+// inherit leaves pools as they are in an earlier plan if another release of Sawhorse would make them otherwise, and Karpenter
 // would replace their nodes. It returns a warning for each.
 func (d *draft) inherit(in Input) (warnings []params.Problem) {
-	if !in.Compare || in.InForce == nil || in.Before == nil || in.Facts.Force.Has(events.ForceNewDefaults) ||
-		in.InForce.Controller.Release.Version != d.Plan.Controller.Release.Version {
+	if !in.Compare || in.Facts.Force.Has(events.ForceNewDefaults) {
 		return nil
 	}
-	objects, kept := nodes.Inherit(*in.InForce, d.Plan, *in.Before, in.Facts)
+	objects, kept := nodes.Inherit(in.Earlier, d.Plan, in.Facts)
 	if len(kept) == 0 {
 		return nil
 	}
@@ -175,7 +181,7 @@ func reselects(p plan.Plan, applied map[string]string) bool {
 
 // effects returns the effects of a plan on the pools in force.
 func effects(p plan.Plan, in Input) []plan.Effect {
-	last := in.InForce
+	last := in.pooled()
 	if last == nil {
 		last = &plan.Plan{}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
@@ -68,6 +69,7 @@ func assess(in input) verdict {
 	d.values = in.values(d.Effective)
 	d.Warnings, d.stopped = slices.Concat(in.holdAdvice, d.Warnings), d.Config.Paused || in.held()
 	d.Plan.Generation, d.Plan.Force = in.generation, in.forced()
+	d.Plan.Params, d.Plan.Digests = d.Effective, in.digests()
 	if in.known(params.ParamFreeze) {
 		d.freeze = new(in.parsed.Config.Freeze)
 	}
@@ -93,6 +95,17 @@ func assess(in input) verdict {
 		d.why[plan.ChangeStep.Name] = "a change was not answered, or is not written to Parameter Store yet"
 	}
 	return d
+}
+
+// digests returns the digests of the objects that the parameters name, by URI; nil if they name none.
+func (in input) digests() (all map[string]string) {
+	for uri, object := range in.objects {
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[uri] = digest(object)
+	}
+	return all
 }
 
 // known reports whether the value of a brake was read and not refused. Otherwise the brake stays as it is, whatever is wrong
@@ -210,17 +223,22 @@ func (d *verdict) repair(in input) []plan.Step {
 	last := *in.inForce
 	last.Steps = slices.Clone(last.Steps)
 	takenBack := last.TakeBack(in.records.Karpenter.RolledBack)
+	if takenBack { // the pools of the other version were made anew
+		last.NodePools.Objects, _ = nodes.Inherit(in.earlier(last.Pooled(in.records.Applied)), last, in.facts)
+		last.SetFingerprints()
+	}
 	freezes := d.freeze != nil && last.Freeze(*d.freeze)
 	if freezes {
-		known := last.From == in.records.From()
-		in.records.Applied, in.records.Params = maps.Clone(in.records.Applied), maps.Clone(in.records.Params)
+		known, applied := last.From == in.records.From(), in.records.Applied
+		in.records.Applied, in.records.Params = maps.Clone(applied), maps.Clone(in.records.Params)
 		for _, step := range []string{plan.FreezeStep, "nodepools"} {
 			delete(in.records.Applied, step)
 		}
 		in.records.Params[params.ParamFreeze] = strconv.FormatBool(*d.freeze)
 		if known { // the plan is still made from the parameters on record
-			last.From = in.records.From()
+			last.Params, last.From = in.records.Params, in.records.From()
 		}
+		last.Last = in.inForce.Pooled(applied).OfPools()
 		d.records, d.plan = &in.records, &last
 	}
 	steps, why := due(&last, in)
@@ -275,20 +293,14 @@ func (d *verdict) unchanged(in input) {
 // record saves the plan and the records that belong to it.
 func (d *verdict) record(in input) {
 	records := d.accepted(in)
-	d.Plan.From = records.From()
+	d.Plan.From, d.Plan.Last = records.From(), in.inForce.Pooled(in.records.Applied).OfPools()
 	d.records, d.plan, d.claims = &records, &d.Plan, in.facts.Records.ClusterLock != in.rack
 }
 
 // accepted returns the rack's records as they are once the plan is in force.
 func (d *verdict) accepted(in input) plan.Records {
 	records := in.records
-	records.Goal, records.Params, records.Checked, records.Objects = d.Plan.Goal, d.Effective, d.Objects, nil
-	for uri, object := range in.objects {
-		if records.Objects == nil {
-			records.Objects = map[string]string{}
-		}
-		records.Objects[uri] = digest(object)
-	}
+	records.Goal, records.Params, records.Checked, records.Objects = d.Plan.Goal, d.Plan.Params, d.Objects, d.Plan.Digests
 	if d.Config.Enabled {
 		records.WasOn = true
 		records.Karpenter = in.records.Accept(d.Plan.Controller.Release.Version)
@@ -328,7 +340,7 @@ func (d *verdict) isRecorded(in input) bool {
 
 // ofAnyPass returns a plan without the fields that belong to the pass that made it.
 func ofAnyPass(p plan.Plan) plan.Plan {
-	p.Generation, p.Force, p.From, p.Effects = 0, nil, "", nil
+	p.Generation, p.Force, p.From, p.Last, p.Effects = 0, nil, "", nil, nil
 	return p
 }
 

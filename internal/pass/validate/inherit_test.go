@@ -9,12 +9,22 @@ import (
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
 
 // upgraded replaces the rack's plan by the one that an earlier release, with other defaults, would have made: nodes would be
 // replaced if it were not kept.
 func (s *scene) upgraded() {
+	s.Helper()
+	for _, step := range s.saveUpgraded().Steps {
+		s.must(s.store.NoteApplied(s.Context(), "demo", step, nil))
+	}
+}
+
+// saveUpgraded is upgraded, of a plan that was not applied.
+func (s *scene) saveUpgraded() plan.Plan {
 	s.Helper()
 	p, err := s.store.Plan(s.Context(), "demo")
 	s.must(err)
@@ -23,9 +33,7 @@ func (s *scene) upgraded() {
 	s.must(json.Unmarshal([]byte(text), &earlier))
 	earlier.SetFingerprints()
 	s.must(s.store.SavePlan(s.Context(), &earlier))
-	for _, step := range earlier.Steps {
-		s.must(s.store.NoteApplied(s.Context(), "demo", step, nil))
-	}
+	return earlier
 }
 
 // kept reports whether the plan in force has the pools of the earlier release.
@@ -72,6 +80,101 @@ func TestAnUpgradeKeepsThePoolsAfterAFreeze(t *testing.T) {
 	s.write("karpenter_cpu_limit")
 	if s.pass(false); !s.kept() {
 		t.Errorf("steps %v", s.steps)
+	}
+}
+
+// What keeps a pool is what was applied of it. It does so after a pass that was stopped between its two saves, after a version of
+// Karpenter that failed before the pools, and after a change of the pool that was taken back before it was applied.
+func TestAnUpgradeKeepsThePoolsThatWereApplied(t *testing.T) {
+	for what, happens := range map[string]func(s *scene){
+		"a pass that is stopped between its saves": func(s *scene) {
+			s.write("node_policy_arns=arn:aws:iam::aws:policy/A")
+			s.stopped("DynamoDB.PutItem plan#demo plan")
+		},
+		"a version that fails": func(s *scene) {
+			s.put("1.12.1")
+			s.applied(s.tries("1.12.1"), true)
+		},
+		"a change that is taken back": func(s *scene) {
+			s.write("karpenter_node_disk=50")
+			s.validated(false)
+			s.write("karpenter_node_disk")
+		},
+		"a change that is taken back after two passes": func(s *scene) {
+			s.write("karpenter_node_disk=50")
+			s.validated(false)
+			s.write("high_availability=false")
+			s.validated(false)
+			s.write("karpenter_node_disk=20")
+		},
+	} {
+		s := running(t)
+		s.upgraded()
+		happens(s)
+		if s.validated(false); !s.kept() {
+			t.Errorf("%s: the pools are not kept", what)
+		}
+		found, err := s.store.Run(t.Context(), "demo", int64(s.requests)-1, int64(s.requests))
+		if s.must(err); len(found.Effects) > 0 || !slices.ContainsFunc(found.Warnings, func(w params.Problem) bool {
+			return strings.Contains(w.Message, "stays as it was applied")
+		}) {
+			t.Errorf("%s: effects %v, warnings %v", what, found.Effects, found.Warnings)
+		}
+	}
+}
+
+// A version that fails while the parameters are refused comes back with the pools that it had.
+func TestAVersionThatFailedComesBackWithItsPools(t *testing.T) {
+	s := running(t)
+	s.upgraded()
+	s.put("1.12.1")
+	s.applied(s.tries("1.12.1"), true)
+	s.write(bad)
+	answer := s.validated(false)
+	if version, _ := s.planned(); version != "1.10.0" || answer.Outcome != outcome.PassRejected || !s.kept() {
+		t.Errorf("%s: a plan for %s, kept %t", answer.Outcome, version, s.kept())
+	}
+}
+
+// stopped runs a pass in which a call fails.
+func (s *scene) stopped(call string) {
+	s.Helper()
+	s.lease("me", false)
+	s.cloud.Before = func(is string) error {
+		if is == call {
+			return awsfake.Throttling
+		}
+		return nil
+	}
+	if _, err := s.validate.Run(s.Context(), Event{Rack: "demo", Execution: "me"}); err == nil {
+		s.Fatalf("no call of %s", call)
+	}
+	s.cloud.Before = nil
+}
+
+// What a request with force has accepted, or what an earlier release has, stays too if it was not applied yet.
+func TestWhatWasAcceptedStays(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.upgraded()
+	s.forced(false, events.ForceNewDefaults)
+	for _, write := range []string{"", "high_availability=false"} {
+		if write != "" {
+			s.write(write)
+		}
+		if s.validated(false); s.kept() {
+			t.Errorf("%q: the pools are back at what a request by force has replaced", write)
+		}
+	}
+
+	s = begin(t, auth, on)
+	s.pass(false)
+	s.write("karpenter_node_disk=50")
+	s.validated(false)
+	s.saveUpgraded()
+	s.write("high_availability=false")
+	if s.validated(false); !s.kept() {
+		t.Error("the pools are not kept as they were accepted")
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
@@ -129,6 +130,9 @@ func (v *Validate) stored(ctx context.Context, of request) (in input, err error)
 		})
 	}
 	err = reads.Wait()
+	if in.inForce != nil && in.inForce.Params == nil && in.inForce.From == in.records.From() { // an earlier release made it
+		in.inForce.Params, in.inForce.Digests = in.records.Params, in.records.Objects
+	}
 	in.unknown = of.proposed == nil && len(in.tree.Values) == 0 && !in.changes.exists && !in.listed &&
 		in.records.Goal == "" && in.reported.Findings == ""
 	return in, err
@@ -204,23 +208,30 @@ func (in input) forced() events.Force { return slices.Sorted(maps.Keys(in.force)
 
 // judged is the input of the judgement.
 func (in input) judged() validation.Input {
-	return validation.Input{Parsed: in.parsed, Facts: in.facts, Compare: true, InForce: in.inForce, Before: in.before()}
+	pools := in.inForce.Pooled(in.records.Applied)
+	judged := validation.Input{Parsed: in.parsed, Facts: in.facts, Compare: true, InForce: in.inForce, Applied: pools}
+	judged.Earlier = in.earlier(in.inForce)
+	if pools != in.inForce {
+		judged.Earlier = append(judged.Earlier, in.earlier(pools)...)
+	}
+	return judged
 }
 
-// before returns the configuration that the plan in force was made from; nil if its parameters are not known any more. A
-// parameter whose object has changed since has its default in it.
-func (in input) before() *params.Config {
-	if in.inForce == nil || in.inForce.From != in.records.From() {
+// earlier returns a plan with the configuration that it was made from; none if its parameters are not known. A parameter whose
+// object has changed since has its default in it.
+func (in input) earlier(made *plan.Plan) []nodes.Earlier {
+	if made == nil || made.Params == nil {
 		return nil
 	}
 	objects := map[string]params.Object{}
 	for uri, object := range in.objects {
-		if digest(object) != in.records.Objects[uri] {
+		if digest(object) != made.Digests[uri] {
 			object = params.Object{Problem: "which has changed"}
 		}
 		objects[uri] = object
 	}
-	return new(params.Parse(params.Input{Rack: in.rack, Params: in.records.Params, Objects: objects}).Config)
+	config := params.Parse(params.Input{Rack: in.rack, Params: made.Params, Objects: objects}).Config
+	return []nodes.Earlier{{Plan: *made, Config: config}}
 }
 
 // isQueue reports whether a step is the queue's. Every pass audits it, because users lose pods if interruptions are not

@@ -9,30 +9,47 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// Inherit returns the manifests of a plan, in which pools keep those of the plan in force if Karpenter would replace their
-// nodes although nothing has changed that the pools are made from: then only Sawhorse itself has. It also returns the names of
-// these pools. before is the configuration that the plan in force was made from, and Karpenter has the same version in both
-// plans. The new one must have passed all checks.
-func Inherit(inForce, next plan.Plan, before params.Config, facts plan.Facts) (objects []plan.Object, kept []string) {
-	was, is := byPool(inForce.NodePools.Objects), byPool(next.NodePools.Objects)
-	differs := func(pool string) bool { return was[pool].text != is[pool].text }
-	if !slices.ContainsFunc(next.NodePools.Names(), differs) {
-		return next.NodePools.Objects, nil
-	}
-	facts.Aged = agedIn(inForce, before) // a newer release is not Sawhorse's doing
-	unchanged := byPool(Compile(before, facts).Objects())
-	next.Network = inForce.Network // other networks replace nodes whatever the manifests are
-	for _, effect := range Effects(inForce, next, facts) {
-		old, new := was[effect.Pool], is[effect.Pool]
-		if differs(effect.Pool) && (effect.Replaces || effect.MayReplace) && unchanged[effect.Pool].text == new.text &&
-			architectures(old.pool) == architectures(new.pool) { // which may come from the node groups
-			kept = append(kept, effect.Pool)
+// Earlier is a plan that pools may stay as, and the configuration that it was made from.
+type Earlier struct {
+	Plan   plan.Plan
+	Config params.Config
+}
+
+// Inherit returns the manifests of a plan, in which pools keep those of an earlier plan if Karpenter would replace their nodes although
+// nothing has changed since that the pools are made from: then only Sawhorse itself has. It also returns the names of these pools.
+// Of several plans the first counts in which a pool is the same or was made from the same. The new plan must have passed all checks.
+func Inherit(earlier []Earlier, next plan.Plan, facts plan.Facts) (objects []plan.Object, kept []string) {
+	is, from := byPool(next.NodePools.Objects), map[string]manifests{}
+	left := next.NodePools.Names()
+	for _, e := range earlier {
+		if e.Plan.Controller.Release.Version != next.Controller.Release.Version {
+			continue
 		}
+		was := byPool(e.Plan.NodePools.Objects)
+		left = slices.DeleteFunc(left, func(pool string) bool { return was[pool].text == is[pool].text })
+		if len(left) == 0 {
+			break
+		}
+		facts, to := facts, next
+		facts.Aged = agedIn(e.Plan, e.Config) // a newer release is not Sawhorse's doing
+		unchanged := byPool(Compile(e.Config, facts).Objects())
+		to.Network = e.Plan.Network // other networks replace nodes whatever the manifests are
+		replaced := Effects(e.Plan, to, facts)
+		left = slices.DeleteFunc(left, func(pool string) bool {
+			old, new := was[pool], is[pool]
+			if unchanged[pool].text != new.text || architectures(old.pool) != architectures(new.pool) { // which may come from the node groups
+				return false
+			}
+			if slices.ContainsFunc(replaced, func(r plan.Effect) bool { return r.Pool == pool && (r.Replaces || r.MayReplace) }) {
+				from[pool], kept = old, append(kept, pool)
+			}
+			return true
+		})
 	}
 	for _, object := range next.NodePools.Objects {
 		name, _ := inner(object, "metadata")["name"].(string)
-		switch old := was[name]; {
-		case !slices.Contains(kept, name):
+		switch old, keeps := from[name]; {
+		case !keeps:
 		case object["kind"] == "NodePool":
 			object = old.pool
 		default:
@@ -40,6 +57,7 @@ func Inherit(inForce, next plan.Plan, before params.Config, facts plan.Facts) (o
 		}
 		objects = append(objects, object)
 	}
+	slices.Sort(kept)
 	return objects, kept
 }
 
