@@ -84,6 +84,8 @@ type Write struct {
 	// Since is the version over which the last of these writes was made, if somebody else may have written between the two, and
 	// Parameter Store's history has not told yet what.
 	Since *int64 `json:"since,omitempty"`
+	// Theirs is when somebody else wrote Before, if that was found out after the write, and zero otherwise.
+	Theirs time.Time `json:"theirs,omitzero"`
 }
 
 // Made records the version that a write has made over another one.
@@ -97,13 +99,13 @@ func (w *Write) Made(over, version int64, at time.Time) {
 // Between returns what somebody else has written, or deleted, between the version over which a write of ours was made and the one
 // that it made. PutParameter has no condition, but it answers with the version. Versions with our own value are of a write that was
 // made twice. lacks means that the history has not all of these versions yet, and that they may come.
-func (w Write) Between(history []Version, now time.Time) (theirs string, edited, lacks bool) {
+func (w Write) Between(history []Version, now time.Time) (theirs Version, edited, lacks bool) {
 	over, ours := *w.Since, w.Value
 	if w.PutBack {
 		ours = w.Before
 	}
 	if w.Version <= over { // it was deleted and made again
-		theirs, edited, over = params.Unset, true, 0
+		theirs, edited, over = Version{Text: params.Unset, Modified: w.At}, true, 0
 	}
 	missing := w.Version - over - 1
 	for _, v := range history {
@@ -111,7 +113,7 @@ func (w Write) Between(history []Version, now time.Time) (theirs string, edited,
 			continue
 		}
 		if missing--; v.Text != ours {
-			theirs, edited = v.Text, true
+			theirs, edited = v, true
 		}
 	}
 	return theirs, edited, missing > 0 && now.Sub(w.At) <= behind
@@ -330,6 +332,35 @@ func (c *Changes) Recognize(tree Tree) {
 func (c Change) Edited(tree Tree) (names []string) {
 	for _, w := range c.Writes {
 		if c.State == ChangeAccepted && !w.Done && tree.Versions[w.Name] > w.Base {
+			names = append(names, w.Name)
+		}
+	}
+	return names
+}
+
+// Outdated returns the parameters that a change wants to set and that somebody else has written, or deleted, after it. What the other
+// changes have written is nobody's, unless it turned out to lie over somebody's write.
+func (c Changes) Outdated(i int, tree Tree, deleted []Written) (names []string) {
+	change := c.List[i]
+	for _, w := range change.wanted() {
+		value, there := tree.Values[w.Name]
+		at := tree.Modified[w.Name]
+		if !there {
+			value = params.Unset
+			for _, d := range deleted {
+				if d.Operation == "Delete" && d.Name == w.Name {
+					at = d.At
+				}
+			}
+		}
+		for _, other := range c.List {
+			for _, ours := range other.Writes {
+				if ours.Name == w.Name && ours.Done && ours.Version > 0 && tree.Versions[w.Name] <= ours.Version {
+					value, at = ours.Before, ours.Theirs
+				}
+			}
+		}
+		if value != w.Value && at.After(change.Modified) {
 			names = append(names, w.Name)
 		}
 	}

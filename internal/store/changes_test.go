@@ -279,6 +279,61 @@ func TestAWriteAfterAChangeWasGivenUp(t *testing.T) {
 	}
 }
 
+// Whether a change is older than what its parameter has.
+func TestAWriteAfterAChange(t *testing.T) {
+	read := func(value string, version int64, modified time.Time) Tree {
+		tree := at(value, version)
+		tree.Modified = map[string]time.Time{"a": modified}
+		return tree
+	}
+	before, after := noon.Add(-time.Second), noon.Add(time.Second)
+	removed := func(operation string, at time.Time) []Written {
+		return []Written{{Operation: operation, At: at, Name: "a"}}
+	}
+	ours := func(theirs time.Time) *Write {
+		return &Write{Name: "a", Value: "1", Before: "theirs", Done: true, Version: 6, Theirs: theirs}
+	}
+	for _, c := range []struct {
+		what    string
+		read    Tree
+		deleted []Written
+		other   *Write
+		want    bool
+	}{
+		{what: "before it", read: read("old", 5, before)},
+		{what: "at the same time", read: read("old", 5, noon)},
+		{what: "after it", read: read("old", 5, after), want: true},
+		{what: "after it, the same value", read: read("new", 5, after)},
+		{what: "deleted before it", read: at("", 0), deleted: removed("Delete", noon)},
+		{what: "deleted after it", read: at("", 0), deleted: removed("Delete", after), want: true},
+		{what: "deleted and made again before it", read: read("old", 1, before), deleted: removed("Delete", after)},
+		{what: "an update that is not read yet", read: at("", 0), deleted: removed("Update", after)},
+		{what: "another change's", read: read("1", 6, after), other: ours(time.Time{})},
+		{what: "another change's, which is not read yet", read: read("old", 5, after), other: ours(time.Time{})},
+		{what: "after another change's", read: read("theirs", 7, after), other: ours(time.Time{}), want: true},
+		{what: "at the same time as another change's", read: read("1", 6, after), other: ours(after), want: true},
+		{what: "at the same time as another change's, and before it", read: read("1", 6, after), other: ours(before)},
+		{what: "another change found it so", read: read("1", 5, after), other: &Write{Name: "a", Value: "1", Done: true}, want: true},
+		{what: "another change is to write it", read: read("old", 5, after), other: &Write{Name: "a", Value: "1", Base: 5}, want: true},
+		{what: "another change has written something else", read: read("old", 5, after),
+			other: &Write{Name: "b", Value: "1", Done: true, Version: 6}, want: true},
+	} {
+		var changes Changes
+		changes.Take([]Version{version(1, noon, "a", "new")}, 1)
+		if c.other != nil {
+			changes.List = slices.Insert(changes.List, 0, Change{State: ChangeGivenUp, Writes: []Write{*c.other}})
+		}
+		if got := changes.Outdated(len(changes.List)-1, c.read, c.deleted); (len(got) > 0) != c.want {
+			t.Errorf("%s: %v", c.what, got)
+		}
+	}
+	var unset Changes
+	unset.Take([]Version{{Text: `{"unset":["a"]}`, Number: 1, Modified: noon}}, 1)
+	if got := unset.Outdated(0, at("", 0), removed("Delete", after)); len(got) > 0 {
+		t.Errorf("deleted and unset: %v", got)
+	}
+}
+
 // Two changes were accepted over the version that putting a third one back would have made.
 func TestTheVersionsOfChangesOnTopOfOneThatEnds(t *testing.T) {
 	c := taken(at("old", 5), `{"set":{"a":"1"}}`, `{"set":{"a":"2"}}`, `{"set":{"a":"3"}}`)

@@ -28,7 +28,7 @@ func Restored(s *Script) {
 		s.Type("aws dynamodb update-continuous-backups --table-name " + restored +
 			" --point-in-time-recovery-specification PointInTimeRecoveryEnabled=true --query ContinuousBackupsDescription.ContinuousBackupsStatus")
 		s.Type("aws dynamodb update-table --table-name " + restored + " --deletion-protection-enabled --query TableDescription.TableStatus")
-		s.Say("The table does not know that this change was made, and would have it made again, over the later write.")
+		s.Say("The table does not know that this change was made, and would have it judged again, and refused for the later write.")
 		s.Type("aws ssm delete-parameter --name /sawhorse/racks/demo/change")
 		stack(s, "deploy --require-approval never -c removal=retain -c table="+restored)
 		s.Equal("the stack's table", s.table(), restored)

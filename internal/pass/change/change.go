@@ -143,7 +143,7 @@ func (w *writer) between(ctx context.Context, one *store.Write) (edited bool, er
 		return false, outcome.Wait(pause, "Parameter Store's history of %s does not have all before version %d yet", one.Name, one.Version)
 	}
 	if one.Since = nil; edited {
-		one.Before = theirs
+		one.Before, one.Theirs = theirs.Text, theirs.Modified.UTC()
 	}
 	return edited, nil
 }

@@ -505,6 +505,9 @@ func TestAWriteAtTheSameTime(t *testing.T) {
 			s.call()
 		} else {
 			s.gaveUp(1, "a")
+			if w := s.changes().List[0].Writes[0]; w.Before != "theirs" || w.Theirs.IsZero() {
+				t.Errorf("recorded: %+v", w)
+			}
 			s.call()
 		}
 		s.holds(map[string]string{"a": c.end})

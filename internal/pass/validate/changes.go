@@ -143,12 +143,21 @@ func (c *changes) refuse(change store.Change, problems ...params.Problem) {
 	c.differ = true
 }
 
-// problems returns the problems of a change: those of the change itself, or those that the rack's parameters have with the change
-// on top of a tree, and without it have not, or that are of what it sets. So a brake is never refused for what is wrong elsewhere.
+// problems returns the problems of a change: those of the change itself, what was written after it, or the problems that the rack's
+// parameters have with the change on top of a tree, and without it have not, or that are of what it sets. So a brake is never refused
+// for what is wrong elsewhere.
 func (v *Validate) problems(ctx context.Context, in input, tree store.Tree, i int) ([]params.Problem, error) {
 	change := in.changes.List[i]
 	if len(change.Malformed) > 0 {
 		return change.Malformed, nil
+	}
+	if outdated := in.changes.Outdated(i, in.tree, in.writes); len(outdated) > 0 {
+		var problems []params.Problem
+		for _, name := range outdated {
+			problems = append(problems, params.NewProblem(name, "", "somebody else has written or deleted %s after the change %d, and that counts; "+
+				"write the change again if it is still wanted", params.Quoted(name), change.Version))
+		}
+		return problems, nil
 	}
 	if unexpected, err := v.unexpected(ctx, in, tree, change.Expect); err != nil || len(unexpected) > 0 {
 		return unexpected, err

@@ -274,6 +274,71 @@ func TestAWriteToAParameterOfAChange(t *testing.T) {
 	}
 }
 
+// A write that is later than a change counts at once too where the change was not judged before it: the change is refused. So does one
+// that gives an earlier change up. What Sawhorse writes of the changes before is nobody's write.
+func TestAWriteAfterAChangeThatIsNotJudged(t *testing.T) {
+	const change = `{"set":{"karpenter_enabled":"true","karpenter_cpu_limit":"7"}}`
+	for _, c := range []struct {
+		what    string
+		do      func(*scene)
+		refused string
+	}{
+		{"turned off", func(s *scene) { s.cloud.SSM.Write(folder+"karpenter_enabled", "false") }, "1: karpenter_enabled"},
+		{"the same value", func(s *scene) { s.cloud.SSM.Write(folder+"karpenter_enabled", "true") }, ""},
+		{"another parameter", func(s *scene) { s.cloud.SSM.Write(folder+"paused", "true") }, ""},
+		{"deleted", func(s *scene) {
+			delete(s.cloud.SSM.Values, folder+"karpenter_cpu_limit")
+			s.noted(60, "Delete", "karpenter_cpu_limit", s.cloud.Now())
+		}, "1: karpenter_cpu_limit"},
+	} {
+		s := begin(t, auth, on, "karpenter_cpu_limit=9")
+		s.pass(false)
+		s.lease("me", false)
+		s.change(change)
+		s.cloud.Pass(3 * time.Second)
+		c.do(s)
+		_, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
+		s.must(err)
+		refused, changes := "", "1 accepted"
+		if len(s.refused) > 0 {
+			refused, changes = s.refused[0], ""
+		}
+		if refused != c.refused || s.changes() != changes {
+			t.Errorf("%s: %s, refused %v %v", c.what, s.changes(), s.refused, s.refusals)
+		}
+		if enabled := s.records().Params["karpenter_enabled"]; (enabled == "false") != (c.what == "turned off") {
+			t.Errorf("%s: in force %s", c.what, enabled)
+		}
+	}
+
+	t.Log("two changes, and a write after both")
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.change(`{"set":{"karpenter_cpu_limit":"7","karpenter_memory_limit_gb":"9"}}`)
+	s.change(`{"set":{"karpenter_memory_limit_gb":"10"}}`)
+	s.validated(false)
+	s.cloud.SSM.Write(folder+"karpenter_memory_limit_gb", "11")
+	s.validated(false)
+	if s.changes() != "1 given up" || !slices.Equal(s.refused, []string{"1: change", "2: karpenter_memory_limit_gb"}) ||
+		s.records().Params["karpenter_memory_limit_gb"] != "11" {
+		t.Errorf("%s, refused %v, in force %v", s.changes(), s.refused, s.records().Params)
+	}
+
+	t.Log("two changes, of which the first is written before the second is judged")
+	s = begin(t, auth, on)
+	s.pass(false)
+	s.change(`{"set":{"karpenter_cpu_limit":"7"}}`)
+	s.validated(false)
+	s.change(`{"set":{"karpenter_cpu_limit":"8"}}`)
+	s.cloud.Pass(time.Second)
+	s.cloud.SSM.Write(folder+"karpenter_cpu_limit", "7")
+	s.finish()
+	s.validated(false)
+	if s.changes() != "1 ended, 2 accepted" || s.records().Params["karpenter_cpu_limit"] != "8" {
+		t.Errorf("%s, refused %v, in force %v", s.changes(), s.refused, s.records().Params)
+	}
+}
+
 // A change whose writing has failed holds up nothing: the step that tries it again comes last, and ends for a newer write.
 func TestAChangeThatCannotBeWrittenHoldsUpNothing(t *testing.T) {
 	s := begin(t, auth, on)
