@@ -130,6 +130,9 @@ func (s *sawhorse) addFunctions() {
 			// that fails has published is deleted again: Lambda would not publish the same code a second time.
 			CurrentVersionOptions: &awslambda.VersionOptions{RemovalPolicy: awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE},
 		})
+		if s.RolePath != "" { // a version keeps its role, and the CDK does not see that another path makes another one of it
+			fn.InvalidateVersionBasedOn(&s.RolePath)
+		}
 		if s.inVPC(f) {
 			s.placeInVPC(fn)
 		}

@@ -33,7 +33,8 @@ type resource struct {
 
 // production is the stack without context values, and custom the one with another value for every setting. again uses
 // the table of an earlier stack, has the policies of many racks, and is in an organization that demands a path and a boundary.
-var production, custom, again template
+// moved is the production stack with another path of its roles.
+var production, custom, again, moved template
 
 // stacks are the stacks of the templates production and custom.
 var stacks []awscdk.Stack
@@ -73,8 +74,9 @@ func TestMain(m *testing.M) {
 		"rolePath": "/team/", "boundaryArn": operatorsBoundary,
 		"nodePolicyArns": "arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy", "fips": true, "dualStack": true,
 		"operatorRacks": strings.Join(manyRacks(50), ",")})
+	fourth := stackOf(app, "Moved", map[string]any{"dist": dir, "nodeRoles": "eks-nodes", "rolePath": "/team/"})
 	stacks = []awscdk.Stack{one, other, third}
-	production, custom, again = templateOf(one), templateOf(other), templateOf(third)
+	production, custom, again, moved = templateOf(one), templateOf(other), templateOf(third), templateOf(fourth)
 	code := m.Run()
 	jsii.Close()
 	os.RemoveAll(dir)

@@ -474,3 +474,17 @@ func TestOutputs(t *testing.T) {
 		t.Errorf("outputs %v, want %v", got, want)
 	}
 }
+
+// A version of a function keeps the role that it was published with. With another path, CloudFormation makes other roles and deletes
+// these, so every function needs a new version.
+func TestAnotherPathOfTheRolesMakesNewVersions(t *testing.T) {
+	earlier, later := production.all("AWS::Lambda::Version"), moved.all("AWS::Lambda::Version")
+	if len(earlier) != len(functions) || len(later) != len(functions) {
+		t.Errorf("%d and %d versions of %d functions", len(earlier), len(later), len(functions))
+	}
+	for id := range later {
+		if _, same := earlier[id]; same {
+			t.Errorf("%s is not published again", id)
+		}
+	}
+}
