@@ -40,7 +40,8 @@ const (
 )
 
 // Pool is the sandboxes of a test binary. `go test -parallel N` sets how many there are at once. A sandbox starts when a script
-// needs one, and then takes the scripts that follow, until one fails. All end with the binary, even if it crashes.
+// needs one, and then takes the scripts that follow, until one fails or none waits any more. All end with the binary, even if it
+// crashes.
 type Pool struct {
 	root, state string
 	claim       func() error // claims the folder, once
@@ -101,14 +102,22 @@ func (p *Pool) Main(m *testing.M) {
 	if err == nil {
 		code = m.Run()
 	}
-	for _, sandbox := range p.idle {
-		err = errors.Join(err, sandbox.end())
-	}
-	if err != nil {
+	if err = errors.Join(err, p.endIdle()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// endIdle ends the sandboxes that are idle, at once, because each takes seconds.
+func (p *Pool) endIdle() error {
+	failed := make([]error, len(p.idle))
+	var ending sync.WaitGroup
+	for i, sandbox := range p.idle {
+		ending.Go(func() { failed[i] = sandbox.end() })
+	}
+	ending.Wait()
+	return errors.Join(failed...)
 }
 
 // prepare takes the number of sandboxes from -parallel, and lets Go start all tests, since the pool decides which one runs.
@@ -201,9 +210,13 @@ func (p *Pool) start() (*sandbox, error) {
 	return &sandbox{number, environment, end}, nil
 }
 
-// release ends a script. Its sandbox waits for the next one, unless it is used up.
+// release ends a script. Its sandbox waits for the next one, unless it is used up. If there is no next one it ends, and leaves the
+// machine to the scripts that still run: all have waited before the first began (Take).
 func (p *Pool) release(used *sandbox, usedUp bool) (err error) {
-	if used != nil && (usedUp || os.Getenv(Alone) == "yes") {
+	p.mutex.Lock()
+	last := len(p.waiting) == 0
+	p.mutex.Unlock()
+	if used != nil && (usedUp || last || os.Getenv(Alone) == "yes") {
 		used, err = nil, used.end()
 	}
 	p.mutex.Lock()

@@ -1,10 +1,12 @@
 package stage
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -21,6 +23,35 @@ func TestLongScriptsRunFirst(t *testing.T) {
 	}
 	if !slices.Equal(order, []*turn{long, first, last}) {
 		t.Errorf("%v", order)
+	}
+}
+
+// A sandbox that is released waits for the next script. When none waits it ends, even while other scripts run, and what is idle at
+// the end ends at once.
+func TestASandboxEndsWhenNoScriptWaits(t *testing.T) {
+	t.Setenv(Alone, "")
+	p, ended := New(t.TempDir(), "e2e"), make(chan int, 9)
+	p.waiting, p.running = []*turn{{}}, 3
+	one := func(number int, end func() error) *sandbox { return &sandbox{number: number, end: end} }
+	release := func(number int) {
+		t.Helper()
+		if err := p.release(one(number, func() error { ended <- number; return nil }), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	release(1)
+	p.waiting = nil
+	release(2)
+	if len(p.idle) != 1 || p.idle[0].number != 1 || len(ended) != 1 || <-ended != 2 || p.running != 1 {
+		t.Errorf("idle: %v, running: %d", p.idle, p.running)
+	}
+
+	var both sync.WaitGroup
+	both.Add(2)
+	together := func() error { both.Done(); both.Wait(); return errors.New("ended") }
+	p.idle = []*sandbox{one(1, together), one(3, together)}
+	if err := p.endIdle(); err == nil || err.Error() != "ended\nended" {
+		t.Errorf("both have ended with: %v", err)
 	}
 }
 
