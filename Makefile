@@ -59,18 +59,21 @@ sandbox: parts
 sandbox-down:
 	@if [ -x $(BIN)/sandbox ]; then $(BIN)/sandbox down; fi
 
-# go test caches results while no file of the module changes. documents and audit read files of the root module, so they
-# run each time. The tests of the steps controller and nodepools take longest and come first, so that others run beside them.
+# go test takes a package's results from its cache as long as its code is the same and, of the files and folders that its tests
+# read or looked at themselves while they ran, those inside the package's own module: not what a TestMain reads before m.Run, not
+# what another process reads, and nothing outside of the module. So -count=1 runs each time what reads files of another module
+# (internal/architecture holds that), and tests that start Python look at its files. The tests of the steps controller and
+# nodepools take longest and come first, so that others run beside them.
 ## test: unit tests, tests of the state machine and the template, and the main end-to-end scripts
 .PHONY: test
 test: parts
 	go test ./internal/steps/controller ./internal/steps/nodepools ./...
 	go test -C tools ./mutants
-	go test -C tools/karpenter .
-	go test -C tools/prometheus .
+	go test -C tools/karpenter -count=1 .
+	go test -C tools/prometheus -count=1 .
 	go test -C examples -count=1 .
-	cd sandbox && go test $$(go list ./... | grep -vE '/(e2e(/(life|deployment|upgrades|drifts))?|documents|audit)$$')
-	cd sandbox && go test -count=1 ./documents ./audit
+	cd sandbox && go test $$(go list ./... | grep -vE '/(e2e(/(life|deployment|upgrades|drifts))?|documents|audit|interpreter)$$')
+	cd sandbox && go test -count=1 ./documents ./audit ./interpreter
 	cd sandbox && go test -count=1 -timeout 30m -parallel $(SANDBOXES) ./e2e
 
 # Without the API server, whose tests make the same calls one after the other. The UNIT_PACKAGES leave out the CDK's package,
@@ -133,8 +136,8 @@ unit: prerequisites
 	@mkdir -p $(CACHE)
 	@CI= SAWHORSE_CLUSTER_BINARY= go test -v $(UNIT_PACKAGES) > $(UNIT_LOG) || { grep -vE '^(=== |ok| *--- (PASS|SKIP))' $(UNIT_LOG); exit 1; }
 	@grep '^ok' $(UNIT_LOG)
-	go test -C tools/karpenter .
-	go test -C tools/prometheus .
+	go test -C tools/karpenter -count=1 .
+	go test -C tools/prometheus -count=1 .
 	@echo "Left out: $$(grep -c -e '--- SKIP' $(UNIT_LOG)) tests that need an API server, and all end-to-end scripts (make quick, make test)"
 
 UNIT_PACKAGES ?= ./events ./statemachine ./cmd/... ./functions/... ./internal/...

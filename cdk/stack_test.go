@@ -91,6 +91,13 @@ func manyRacks(n int) (all []string) {
 	return all
 }
 
+// TestMain reads cdk.json before tests run, which is too early for Go's cache of test results to know of the file.
+func TestGoRunsTheTestsAgainWhenTheContextHasChanged(t *testing.T) {
+	if _, err := os.Stat("../cdk.json"); err != nil {
+		t.Error(err)
+	}
+}
+
 // withoutValidation runs the tests in a process without the CDK's own check of the templates, which takes longer than
 // everything else; `make synth` includes it. The variable must be set before any package that uses jsii is initialized.
 func withoutValidation() int {

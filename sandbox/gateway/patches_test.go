@@ -42,12 +42,3 @@ iam._future = lambda: None
 		t.Errorf("the MiniStack that is installed: %s", out)
 	}
 }
-
-func TestTheDocumentListsThePatches(t *testing.T) {
-	document := string(need[[]byte](t)(os.ReadFile("../../docs/sandbox.md")))
-	for line := range strings.Lines(patches(t, "", "print(patches.table(wrapper.MODULES))")) {
-		if strings.HasPrefix(line, "|") && !strings.Contains(document, line) {
-			t.Errorf("docs/sandbox.md has no line %s", line)
-		}
-	}
-}

@@ -60,6 +60,10 @@ func Config(t *testing.T) *rest.Config {
 		}
 		t.Skipf("%s is not set: run through make, which builds the cluster binary", BinaryVariable)
 	}
+	// Go's cache of test results knows only of files that are looked at while tests run, which is after Main has started this one.
+	if _, err := os.Stat(os.Getenv(BinaryVariable)); err != nil {
+		t.Fatal(err)
+	}
 	if server.err != nil {
 		t.Fatal(server.err)
 	}

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -41,6 +42,8 @@ type Sandbox struct {
 	group    *process.Group
 	giveBack func()
 	logs     string
+	root     string
+	known    sync.Once
 }
 
 // Start starts MiniStack, moto and the gateway on free ports. Stop must be called to end them.
@@ -60,7 +63,7 @@ func Start() (*Sandbox, error) {
 	ministack, moto := local(ports[0]), local(ports[1])
 	s := &Sandbox{
 		MiniStack: ministack, Decisions: filepath.Join(logs, "decisions.jsonl"), logs: logs, group: process.NewGroup(logs, 5*time.Second),
-		giveBack: giveBack,
+		giveBack: giveBack, root: root,
 	}
 	functions := &caller.Functions{MiniStack: ministack, Prefix: FunctionPrefix}
 	s.server = httptest.NewServer(gateway.New(gateway.Config{
@@ -70,24 +73,15 @@ func Start() (*Sandbox, error) {
 		Faults:  &fault.Injector{}, Function: functions.Of,
 	}))
 	s.URL = s.server.URL
-	if err := s.start(root, ports); err != nil {
+	if err := s.start(ports); err != nil {
 		s.Stop()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Sandbox) start(root string, ports []int) error {
-	// Python reads these files. Go's cache of test results knows only of files that the test itself has read.
-	sources, err := filepath.Glob(filepath.Join(root, "sandbox/ministack/*.py"))
-	if err != nil {
-		return err
-	}
-	for _, source := range sources {
-		if _, err := os.ReadFile(source); err != nil {
-			return err
-		}
-	}
+func (s *Sandbox) start(ports []int) error {
+	root := s.root
 	published := filepath.Join(s.logs, "images.json")
 	if err := images.Write(published, time.Now()); err != nil {
 		return fmt.Errorf("gatewaytest: %w", err)
@@ -164,6 +158,7 @@ func (s *Sandbox) Stop() {
 
 // Config returns a configuration with the credentials of the account's root user, or with the given ones.
 func (s *Sandbox) Config(keys ...string) aws.Config {
+	s.known.Do(s.tellGo)
 	if len(keys) == 0 {
 		keys = []string{"test", "test", ""}
 	}
@@ -171,6 +166,16 @@ func (s *Sandbox) Config(keys ...string) aws.Config {
 		Region: "us-east-1", BaseEndpoint: &s.URL,
 		Credentials: credentials.NewStaticCredentialsProvider(keys[0], keys[1], keys[2]),
 		Retryer:     func() aws.Retryer { return aws.NopRetryer{} },
+	}
+}
+
+// tellGo has Go's cache of test results know the files that Python has read, and what says which packages it has. Go notes only
+// what a test itself reads, and only while tests run: what a TestMain reads before them, which may call Start, is not noted.
+func (s *Sandbox) tellGo() {
+	for _, folder := range []string{"ministack", "python"} {
+		if _, err := os.ReadDir(filepath.Join(s.root, "sandbox", folder)); err != nil {
+			panic(err) // Start has found the folders' files
+		}
 	}
 }
 
