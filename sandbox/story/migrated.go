@@ -36,18 +36,16 @@ func Migrated(s *Script) {
 		more: `annotations: {karpenter.sh/do-not-disrupt: "true"}`}
 	worker := app{name: "worker", replicas: 15, cpu: "100m", spec: anywhere}
 	all := []app{web, api, zonal, stuck, keeper, worker}
+	var available availability // of the apps with a PodDisruptionBudget
 	// looks has the node check look until a read has a value. Meanwhile no PodDisruptionBudget is violated.
 	looks := func(what string, read func() string, wanted string) {
-		missing, cordons := 0, 0
+		cordons := 0
 		s.Await(what, func() string {
 			lookAtNodes(s)
-			for _, a := range []app{web, api} {
-				missing = max(missing, a.replicas-number(s.Output(a.runs())))
-			}
 			cordons = max(cordons, number(s.Output(cordoned)))
 			return read()
 		}, wanted, 10*time.Minute)
-		s.Equal("pods below a PodDisruptionBudget", max(missing, 1), 1)
+		s.Equal("pods below a PodDisruptionBudget", max(available.missing(), 1), 1)
 		s.Equal("nodes that are emptied at once, at most", max(cordons, 2), 2) // the one before may be ending
 	}
 	held := func(word string) func() string {
@@ -65,6 +63,7 @@ func Migrated(s *Script) {
 		}
 		s.Type("kubectl -n shop create pdb web --selector app=web --max-unavailable 1")
 		s.Type("kubectl -n shop create pdb api --selector app=api --min-available 7")
+		available = s.recordAvailable(web, api)
 	})
 
 	s.Chapter("What it would do", func() {
@@ -113,6 +112,7 @@ func Migrated(s *Script) {
 			s.Until("pods of "+a.name+" that run", a.runs(), fmt.Sprint(a.replicas), time.Minute)
 		}
 		looks("the status says it is migrating", held("migrating"), "false")
+		available.stop()
 		auditInOrder(s, "No audit finds anything due of a group that is empty.")
 	})
 

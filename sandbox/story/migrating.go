@@ -3,7 +3,6 @@ package story
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -175,16 +174,13 @@ func instances(s *Script) (n int) {
 // drained deletes their NodePool and waits for the end of its nodes. It returns the least number of pods that were
 // available meanwhile.
 func drained(s *Script) (least int) {
-	least = 3
+	available := s.recordAvailable(apart)
 	s.Type("kubectl delete nodepool default --wait=false")
 	began := time.Now()
-	for time.Since(began) < 5*time.Minute && s.Output("kubectl get nodeclaims "+ofTheirs+"-o name") != "" {
-		if n, err := strconv.Atoi(strings.TrimSpace(s.Output(apart.runs()))); err == nil {
-			least = min(least, n)
-		}
-	}
+	s.Until("their NodeClaims", "kubectl get nodeclaims "+ofTheirs+"-o name", "", 5*time.Minute)
 	s.Note("their nodes drained", time.Since(began))
-	s.Check("their NodeClaims", "kubectl get nodeclaims "+ofTheirs+"-o name", "")
+	least = apart.replicas - available.missing()
+	available.stop()
 	s.Check("their NodePool", "kubectl get nodepool default -o name --ignore-not-found", "")
 	return least
 }

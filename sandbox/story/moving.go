@@ -11,6 +11,8 @@ type moving struct {
 	*Script
 	pool string
 	apps []app
+	// available has what start has recorded of them since.
+	available availability
 	// look is called at each look, if it is set.
 	look func()
 	// were and ran are the nodes of the pool, by name, and the pods, by UID, that were there when it began. twice are pods made since that
@@ -64,9 +66,11 @@ func (m *moving) start() {
 		m.Type("kubectl -n shop create pdb " + a.name + " --selector app=" + a.name + " --max-unavailable 1")
 	}
 	m.Type("kubectl wait nodeclaims -l karpenter.sh/nodepool=" + m.pool + " --for=condition=Initialized --timeout=2m")
+	m.available = m.recordAvailable(m.apps...)
 }
 
 func (m *moving) end() {
+	m.available.stop()
 	for _, a := range m.apps {
 		m.Type("kubectl -n shop delete pdb " + a.name)
 		a.end(m.Script)
@@ -113,7 +117,7 @@ func (m *moving) begins() {
 // no drain begins before another node is there, all pods but one of each PodDisruptionBudget are available, and no new pod comes to one
 // of the nodes.
 func (m *moving) until(left int) {
-	s, most, missing, pods := m.Script, 0, 0, 0
+	s, most, pods := m.Script, 0, 0
 	for _, a := range m.apps {
 		pods += a.replicas
 	}
@@ -141,9 +145,6 @@ func (m *moving) until(left int) {
 				m.twice = append(m.twice, pod.Metadata.Name)
 			}
 		}
-		for _, a := range m.apps {
-			missing = max(missing, a.replicas-number(s.Output(a.runs())))
-		}
 		most, fewest = max(most, going), min(fewest, usable)
 		if m.look != nil {
 			m.look()
@@ -152,7 +153,7 @@ func (m *moving) until(left int) {
 	}, "true", 15*time.Minute)
 	s.Equal("nodes at once, at most", max(most, 2), 2)
 	s.Equal("nodes that are not to go, at least", fewest, pods)
-	s.Equal("pods of an app that are missing, at most", max(missing, 1), 1)
+	s.Equal("pods of an app that are missing, at most", max(m.available.missing(), 1), 1)
 	s.Equal("pods that moved twice", strings.Join(m.twice, " "), "")
 }
 
