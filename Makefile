@@ -76,12 +76,12 @@ test: parts
 	cd sandbox && go test -count=1 ./documents ./audit ./interpreter
 	cd sandbox && go test -count=1 -timeout 30m -parallel $(SANDBOXES) ./e2e
 
-# Without the API server, whose tests make the same calls one after the other. The UNIT_PACKAGES leave out the CDK's package,
-# for which its JavaScript runtime has races of its own.
+# Without the API server, whose tests make the same calls one after the other; with it if RACE_CLUSTER is the path of the cluster
+# binary (.ci/run). The UNIT_PACKAGES leave out the CDK's package, for which its JavaScript runtime has races of its own.
 ## race: the unit tests that need no API server, with the race detector (it needs a C compiler)
 .PHONY: race
 race: prerequisites
-	CI= SAWHORSE_CLUSTER_BINARY= CGO_ENABLED=1 go test -race $(UNIT_PACKAGES)
+	CI= SAWHORSE_CLUSTER_BINARY=$(RACE_CLUSTER) CGO_ENABLED=1 go test -race $(UNIT_PACKAGES)
 
 # go test runs one fuzz target at a time.
 ## fuzz: each fuzz target for FUZZTIME (20s) beyond its recorded inputs
