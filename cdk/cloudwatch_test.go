@@ -149,7 +149,6 @@ func alarmsOf(t *testing.T, of template) map[string]alarm {
 // it treats data as missing. further is the number of these periods.
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html
 func (w *cloudWatch) inAlarm(a alarm, minute, further int) bool {
-	w.Helper()
 	found, breaching := 0, 0
 	for i := 0; i < a.periods+further && found < a.periods; i++ {
 		to := minute - i*a.period
@@ -171,7 +170,6 @@ func (w *cloudWatch) inAlarm(a alarm, minute, further int) bool {
 }
 
 func (w *cloudWatch) breaches(a alarm, value float64) bool {
-	w.Helper()
 	switch a.comparison {
 	case "GreaterThanOrEqualToThreshold":
 		return value >= a.threshold
@@ -188,7 +186,6 @@ var queries = regexp.MustCompile(`^SELECT MAX\((\w+)\) FROM SCHEMA\("([^"]+)", (
 
 // aggregate returns the value of an alarm's metric over some minutes, and whether there is one.
 func (w *cloudWatch) aggregate(a alarm, from, to int) (result float64, is bool) {
-	w.Helper()
 	for _, m := range w.read(a) {
 		for minute := from; minute <= to; minute++ {
 			for _, value := range w.values[m][minute] {

@@ -43,6 +43,7 @@ const everything = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Acti
 const moment = 2.0
 
 func TestTheSeedDecidesEachLag(t *testing.T) {
+	t.Parallel()
 	draw := func(seed string) string {
 		command := exec.Command("../../.cache/ministack/bin/python", "-B", "-c", `import lag
 for resource in ("demo-karpenter", "demo-karpenter-nodes", "demo-karpenter", "Sawhorse-Role-0123456789ABC"):
@@ -71,6 +72,7 @@ for resource in ("demo-karpenter", "demo-karpenter-nodes", "demo-karpenter", "Sa
 }
 
 func TestNewRolesAreUnknownAtFirst(t *testing.T) {
+	t.Parallel()
 	ctx, role := context.Background(), "late-role"
 	client, _ := cluster(t, "late-roles")
 	update := need[*eks.UpdateClusterConfigOutput](t)(toMode(t, client, "late-roles", "API_AND_CONFIG_MAP"))
@@ -133,6 +135,7 @@ func says(t *testing.T, what string, err error, code, text string) {
 
 // A call that names a role which IAM's replica does not know yet is authorized on an ARN without a path.
 func TestAnUnknownRoleHasNoPath(t *testing.T) {
+	t.Parallel()
 	ctx, role := context.Background(), "pathless"
 	mine := iam.NewFromConfig(as(t, "pathless-caller",
 		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"arn:aws:iam::*:role/sawhorse/*"}]}`))
@@ -151,6 +154,7 @@ func TestAnUnknownRoleHasNoPath(t *testing.T) {
 }
 
 func TestEC2HearsOfPoliciesLater(t *testing.T) {
+	t.Parallel()
 	const role = "late-policies"
 	lag(t, "ec2-policies", role, moment)
 	mine := ec2.NewFromConfig(as(t, role, everything))
@@ -185,6 +189,7 @@ func granted(t *testing.T, cluster, principal string) (known bool, policies int)
 }
 
 func TestAccessEntriesComeAndGoLate(t *testing.T) {
+	t.Parallel()
 	ctx, name := context.Background(), aws.String("late-entries")
 	client, _ := cluster(t, *name)
 	update := need[*eks.UpdateClusterConfigOutput](t)(toMode(t, client, *name, "API_AND_CONFIG_MAP"))
@@ -237,6 +242,7 @@ func TestAccessEntriesComeAndGoLate(t *testing.T) {
 }
 
 func TestPodsAreGivenCredentialsLate(t *testing.T) {
+	t.Parallel()
 	ctx, name := context.Background(), aws.String("late-pods")
 	client, _ := cluster(t, *name)
 	arn := role(t, "late-pod")
@@ -299,6 +305,7 @@ func TestQueuesComeAndGoLate(t *testing.T) {
 }
 
 func TestParametersAreReadLate(t *testing.T) {
+	t.Parallel()
 	ctx, name := context.Background(), "/late/params/a"
 	writer := ssm.NewFromConfig(sandbox.Config())
 	mine := ssm.NewFromConfig(as(t, "late-parameters", everything))
@@ -354,6 +361,7 @@ func TestParametersAreReadLate(t *testing.T) {
 }
 
 func TestTagsAreSeenLate(t *testing.T) {
+	t.Parallel()
 	ctx, mine := context.Background(), ec2.NewFromConfig(as(t, "late-tags", everything))
 	vpc := need[*ec2.CreateVpcOutput](t)(mine.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.1.0.0/16")})).Vpc.VpcId
 	find := func() int {

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,13 +23,22 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
 
+// drawnVariable is the environment variable with the number of racks that are drawn. .ci/run sets it.
+const drawnVariable = "SAWHORSE_DRAWN_RACKS"
+
 // Whatever a rack's parameters are, the objects made from them reach the rack's nodes and nothing else: the controller is
 // one container of the version's image under its service account, with the chart's rights, volumes and variables and few
 // others, and the nodes have the rack's role, subnets and security groups.
 func TestWhatAWriterOfParametersReaches(t *testing.T) {
-	racks := 10_000
+	racks := 2_500
 	if testing.Short() {
 		racks = 1_000
+	}
+	if more := os.Getenv(drawnVariable); more != "" {
+		var err error
+		if racks, err = strconv.Atoi(more); err != nil {
+			t.Fatalf("%s: %v", drawnVariable, err)
+		}
 	}
 	d := newDice(1)
 	accepted, refused := map[string]int{}, 0
