@@ -48,10 +48,10 @@ func TestEveryRuleTargetHasADeadLetterQueueAndABoundedRetry(t *testing.T) {
 	}
 }
 
-// The sandbox makes each asynchronous call once, so this says what Lambda does on AWS: it calls a function that has failed
-// twice more, after one minute and after two more, keeps a call that it cannot make for as long as the configuration says, and
-// sends what is left to the queue, with the function's role. A look at the nodes is neither repeated nor kept, because the
-// next one follows.
+// Lambda calls a function that has failed twice more, after one minute and after two more, keeps a call that it cannot make for as
+// long as the configuration says, and sends what is left to the queue, with the function's role. A look at the nodes is neither
+// repeated nor kept, because the next one follows. The sandbox shows the calls and what is kept (the script Undelivered), but neither
+// these times nor the role.
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html and …/invocation-async-retain-records.html
 func TestAnAsynchronousCallIsTriedAgainAndThenKept(t *testing.T) {
 	for _, c := range []struct {

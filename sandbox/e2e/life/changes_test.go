@@ -114,6 +114,9 @@ func TestHandEdits(t *testing.T) {
 // concerned.
 func TestAudited(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Audited) }
 
+// Lambda calls an audit that fails again, and then keeps the call.
+func TestUndelivered(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Undelivered) }
+
 // When a function's role loses a permission, the pass that needs it fails and names it. Once the permission is back,
 // the next pass continues.
 func TestLostRight(t *testing.T) { pool.Take(t).Run(story.Enabled, story.LostRight) }
