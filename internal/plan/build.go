@@ -34,6 +34,8 @@ func Build(config params.Config, facts Facts, objects []Object) Outcome {
 		if config.Enabled {
 			b.plan.NodePools = nodePools(objects, config)
 			b.proof()
+		} else if b.turningOff() { // that may be refused, and then a freeze counts; one whose own value is refused stays as it is
+			b.plan.NodePools.Frozen = config.Freeze || config.HasRefused(params.ParamFreeze) && facts.Records.Frozen()
 		}
 		b.plan.Steps = b.steps()
 	}

@@ -78,7 +78,7 @@ func (r Records) Frozen() bool {
 
 // Brakes returns the names of the parameters whose brake is in force; the stack's hold is named hold.
 func (r Records) Brakes() (names []string) {
-	if r.Frozen() {
+	if r.WasOn && r.Frozen() {
 		names = append(names, params.ParamFreeze)
 	}
 	if r.Paused {
@@ -104,8 +104,6 @@ func (r Records) FreezeAdvice(wanted *bool) []params.Problem {
 		because = "the rack is paused, and nothing is changed"
 	case r.Held:
 		because = "the rack is held, and nothing is changed"
-	case r.Goal != GoalKarpenter:
-		because = "Karpenter is being turned off"
 	}
 	switch {
 	case !r.WasOn || !r.Frozen() && !asked:

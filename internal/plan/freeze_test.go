@@ -148,8 +148,9 @@ func TestFreezeAdvice(t *testing.T) {
 		{"paused before it", on(nil, true), yes, "paused", "and the freeze is not in force, because the rack is paused"},
 		{"paused before its end", on(applied, true), no, "karpenter_freeze paused",
 			"karpenter_freeze is not true, and the freeze is still in force, because the rack is paused"},
-		{"Karpenter is being turned off", plan.Records{Goal: plan.GoalAccess, WasOn: true}, yes, "",
-			"and the freeze is not in force, because Karpenter is being turned off"},
+		{"Karpenter is being turned off", plan.Records{Goal: plan.GoalAccess, WasOn: true, Applied: applied}, yes, "karpenter_freeze",
+			"the freeze is in force: "},
+		{"Karpenter is off", plan.Records{Goal: plan.GoalAccess, Applied: applied}, yes, "", ""},
 	} {
 		var says string
 		for _, warning := range c.records.FreezeAdvice(c.wanted) {

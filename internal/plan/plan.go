@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -34,8 +35,11 @@ type Plan struct {
 	Digests map[string]string `json:"digests,omitempty"`
 	From    string            `json:"from,omitempty"`
 	// Last is the plan whose pools were in force when this one came, with what matters of it to pools. Until the pools of this one
-	// are applied, they still are.
+	// are applied, they still are. Of a plan that turns Karpenter off it is the whole plan before, which is in force until that
+	// has begun.
 	Last *Plan `json:"last,omitempty"`
+	// Applied are the steps of a Last that is whole that were applied, with their fingerprints.
+	Applied map[string]string `json:"applied,omitempty"`
 
 	Access         Access         `json:"access"`
 	Network        Network        `json:"network"`
@@ -145,6 +149,40 @@ func (p *Plan) Pooled(applied map[string]string) *Plan {
 		return p
 	}
 	return p.Last
+}
+
+// Before returns what a plan keeps of this one, which it takes the place of. applied are the steps of this one that are applied.
+func (p *Plan) Before(next Plan, applied map[string]string) *Plan {
+	pooled := p.Pooled(applied)
+	judges := slices.ContainsFunc(next.Steps, func(s Step) bool { return s.Name == FitStep })
+	if p == nil || p.Goal != GoalKarpenter || !judges {
+		return pooled.OfPools()
+	}
+	last := *p
+	if last.Applied, last.Effects = applied, nil; pooled == p {
+		last.Last = nil
+	}
+	return &last
+}
+
+// Refused returns the plan that is in force until turning Karpenter off, which this plan does, begins; nil if this one is. applied
+// are the steps that are recorded now; the result has what of it was applied. What comes before the judgement counts as it is now.
+func (p *Plan) Refused(applied map[string]string) *Plan {
+	if p == nil || p.Last == nil || p.Last.Goal != GoalKarpenter || len(p.Last.Steps) == 0 || p.Pooled(applied) == p {
+		return nil
+	}
+	last := *p.Last
+	last.Applied, last.Steps = maps.Clone(last.Applied), slices.Clone(last.Steps)
+	last.Freeze(p.NodePools.Frozen)
+	for _, s := range p.Steps {
+		if s.Name == FitStep {
+			break
+		}
+		if delete(last.Applied, s.Name); applied[s.Name] != "" {
+			last.Applied[s.Name] = applied[s.Name]
+		}
+	}
+	return &last
 }
 
 // OfPools returns what matters of a plan to its pools, and to what becomes of their nodes.

@@ -49,6 +49,9 @@ var (
 // MigrateStep is the name of the step that empties node groups. A pass takes one step of it, and waits for no pod.
 const MigrateStep = "nodegroups/migrate"
 
+// FitStep is the name of the step that judges whether Karpenter can be turned off. What comes before it changes nothing of Karpenter.
+const FitStep = "nodegroups/fit"
+
 // CloseStep is the only step of a pass that forgets a rack, before the rack's records are deleted. It is not part of a
 // plan, because a forgotten rack has no parameters to make one from. It uses the last plan.
 var CloseStep = Step{
@@ -99,7 +102,7 @@ var table = []row{
 	{name: MigrateStep, section: migrationSection,
 		on:  work{300, "nodes of node groups emptied, one at a time", ""},
 		off: work{900, "emptied node groups as they were", ""}},
-	{name: "nodegroups/fit", section: nodePoolsSection,
+	{name: FitStep, section: nodePoolsSection,
 		off: work{300, "whether the pods of Karpenter's nodes fit elsewhere", "nodepools"}},
 	{name: "nodegroups/capacity", section: nodePoolsSection,
 		off: work{1200, "capacity on other nodes for the pods on Karpenter's nodes", "nodepools"}},
@@ -163,7 +166,7 @@ var prepare = []entry{
 	{FreezeStep, on, (*builder).freezes},
 	{"access/conflicts", on, func(b *builder) bool { return !b.turningOff() }},
 	{"proof", off, (*builder).turningOff},
-	{"nodegroups/fit", off, (*builder).turningOff},
+	{FitStep, off, (*builder).turningOff},
 	{"network", on, nil},
 	{"nodegroups/labels", on, nil},
 	{"controller/crds", on, func(b *builder) bool { return b.plan.Goal != GoalKarpenter }},
@@ -223,9 +226,11 @@ var abandon = []entry{
 	{"infrastructure", gone, nil},
 }
 
-// freezes reports whether the plan has the step of the freeze: if there is one, and from then on, to take it off.
+// freezes reports whether the plan has the step of the freeze: if there is one, and from then on, to take it off. It is there until
+// Karpenter is off, since turning it off may be refused.
 func (b *builder) freezes() bool {
-	return b.plan.Goal == GoalKarpenter && (b.plan.NodePools.Frozen || b.facts.Records.Applied[FreezeStep] != "")
+	may := b.plan.Goal == GoalKarpenter || b.turningOff()
+	return may && (b.plan.NodePools.Frozen || b.facts.Records.Applied[FreezeStep] != "")
 }
 
 // migrates reports whether the plan has the step of the migration: if there is one, and until Karpenter is off, to stop it and

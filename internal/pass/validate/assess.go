@@ -81,6 +81,11 @@ func assess(in input) verdict {
 		d.due, d.why = due(&d.Plan, in)
 	}
 	d.due = in.withChanges(d.due)
+	if in.refusedOff && d.Plan.Goal != plan.GoalKarpenter && !d.stopped && len(d.Problems) == 0 && in.repairsFirst() {
+		d.Problems = in.status.Problems // the refusal stays what the status says
+		d.reject(in)
+		return d
+	}
 	switch {
 	case len(d.Problems) > 0:
 		d.reject(in)
@@ -106,6 +111,17 @@ func (in input) digests() (all map[string]string) {
 		all[uri] = digest(object)
 	}
 	return all
+}
+
+// repairsFirst reports whether an audit found that the plan with Karpenter, which stays in force because turning it off is refused,
+// needs repairs. The pass then does these, and the next audit tries again to turn Karpenter off; so it also does where the repairs
+// have failed. A request by force is for turning it off.
+func (in input) repairsFirst() bool {
+	if !in.full || !in.audited || in.status == nil || in.status.State != outcome.StateRejected || len(in.force) > 0 || in.proposed != nil {
+		return false
+	}
+	steps, _ := due(in.inForce, in)
+	return len(steps) > 0
 }
 
 // known reports whether the value of a brake was read and not refused. Otherwise the brake stays as it is, whatever is wrong
@@ -238,7 +254,7 @@ func (d *verdict) repair(in input) []plan.Step {
 		if known { // the plan is still made from the parameters on record
 			last.Params, last.From = in.records.Params, in.records.From()
 		}
-		last.Last = in.inForce.Pooled(applied).OfPools()
+		last.Last = in.inForce.Before(last, applied)
 		d.records, d.plan = &in.records, &last
 	}
 	steps, why := due(&last, in)
@@ -248,9 +264,12 @@ func (d *verdict) repair(in input) []plan.Step {
 	d.why = why
 	// Only an event of this pass decides whether the steps skip the checks that protect running pods, and not one of the
 	// pass that made the plan.
-	if len(steps) > 0 && (freezes || takenBack || !slices.Equal(last.Force, in.forced())) {
+	if len(steps) > 0 && (freezes || takenBack || in.refusedOff || !slices.Equal(last.Force, in.forced())) {
 		last.Force = in.forced()
 		d.plan = &last
+		if in.refusedOff { // the table has the plan that turns Karpenter off, and its records
+			d.records = &in.records
+		}
 	}
 	return steps
 }
@@ -283,7 +302,7 @@ func (d *verdict) accept(in input) {
 func (d *verdict) unchanged(in input) {
 	d.outcome = outcome.PassUnchanged
 	forgets := in.records.Karpenter.RolledBack != d.accepted(in).Karpenter.RolledBack
-	if d.Plan.Goal != plan.GoalNone && (in.full || forgets) && !d.isRecorded(in) {
+	if d.Plan.Goal != plan.GoalNone && (in.full || forgets || in.refusedOff) && !d.isRecorded(in) {
 		d.why["plan"] = "the plan or the records of the last pass differ from what the parameters say now"
 		d.record(in)
 	}
@@ -293,7 +312,7 @@ func (d *verdict) unchanged(in input) {
 // record saves the plan and the records that belong to it.
 func (d *verdict) record(in input) {
 	records := d.accepted(in)
-	d.Plan.From, d.Plan.Last = records.From(), in.inForce.Pooled(in.records.Applied).OfPools()
+	d.Plan.From, d.Plan.Last = records.From(), in.inForce.Before(d.Plan, in.records.Applied)
 	d.records, d.plan, d.claims = &records, &d.Plan, in.facts.Records.ClusterLock != in.rack
 }
 
@@ -331,7 +350,7 @@ func (d *verdict) accepted(in input) plan.Records {
 
 // isRecorded reports whether record would change nothing.
 func (d *verdict) isRecorded(in input) bool {
-	if in.inForce == nil || in.facts.Records.ClusterLock != in.rack {
+	if in.inForce == nil || in.refusedOff || in.facts.Records.ClusterLock != in.rack {
 		return false
 	}
 	now := d.accepted(in)

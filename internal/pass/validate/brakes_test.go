@@ -268,13 +268,18 @@ func TestAFreezeWithoutNodePools(t *testing.T) {
 
 	t.Log("while Karpenter is turned off")
 	s.write(off)
-	s.validated(false)
-	s.brakes(outcome.StateReconciled, "Reconciled : "+
-		"karpenter_freeze is true, and the freeze is not in force, because Karpenter is being turned off")
+	s.pass(false)
+	s.brakes(outcome.StateReconciled, "Reconciled karpenter_freeze: the freeze is in force")
+	s.must(s.store.Checkpoints().RecordOnce(t.Context(), "demo", outcome.CheckpointOff, []byte("{}")))
 	s.write("high_availability=x", free)
 	s.wants(s.validated(false), outcome.PassRejected, true, "")
-	s.write(frozen)
-	s.wants(s.validated(false), outcome.PassRejected, true, "")
+	t.Log("and when it is off")
+	records := s.records()
+	records.WasOn = false
+	s.must(s.store.SaveRecords(t.Context(), "demo", records))
+	s.write("high_availability", frozen)
+	s.pass(false)
+	s.brakes(outcome.StateReconciled, "Reconciled ")
 }
 
 // Turning off that is rejected for another parameter leaves the last good plan in force, so the freeze is laid over that.

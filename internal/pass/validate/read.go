@@ -12,6 +12,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -33,6 +34,9 @@ type input struct {
 	outputs  map[string]string
 	listed   bool
 	unknown  bool
+	// refusedOff means that what the table has turns Karpenter off, which a step has refused or no step has judged yet. The plan
+	// before, with its records, is then in force.
+	refusedOff bool
 	// hold is the hold of the stack. wasHeld means that the last pass found the rack held.
 	hold    store.Holding
 	wasHeld bool
@@ -133,9 +137,39 @@ func (v *Validate) stored(ctx context.Context, of request) (in input, err error)
 	if in.inForce != nil && in.inForce.Params == nil && in.inForce.From == in.records.From() { // an earlier release made it
 		in.inForce.Params, in.inForce.Digests = in.records.Params, in.records.Objects
 	}
+	if err == nil {
+		in, err = v.refused(ctx, in)
+	}
 	in.unknown = of.proposed == nil && len(in.tree.Values) == 0 && !in.changes.exists && !in.listed &&
 		in.records.Goal == "" && in.reported.Findings == ""
 	return in, err
+}
+
+// refused brings back, in the input, the last plan with Karpenter and its records where turning Karpenter off was accepted and has not
+// begun. The step that judges it notes that it begins before anything is changed.
+func (v *Validate) refused(ctx context.Context, in input) (input, error) {
+	p := in.inForce
+	if !in.records.WasOn {
+		return in, nil
+	}
+	if p != nil && p.Goal == plan.GoalKarpenter && p.Params != nil && in.records.Goal == plan.GoalAccess {
+		in.refusedOff = true // the pass that accepted it was stopped before it saved the plan
+		in.records.Goal, in.records.Params, in.records.Objects = p.Goal, p.Params, p.Digests
+		return in, nil
+	}
+	last := p.Refused(in.records.Applied)
+	if last == nil {
+		return in, nil
+	}
+	for _, begun := range []string{outcome.CheckpointOff, outcome.CheckpointRemoval} {
+		if _, ok, err := v.Store.Checkpoints().Get(ctx, in.rack, begun); err != nil || ok {
+			return in, err
+		}
+	}
+	in.refusedOff, in.inForce = true, last
+	in.records.Goal, in.records.Params, in.records.Objects, in.records.Applied = last.Goal, last.Params, last.Digests, last.Applied
+	last.Applied = nil
+	return in, nil
 }
 
 // observed adds what AWS and the cluster have for the rack's parameters, with its changes. Where nothing is left of a rack, it
