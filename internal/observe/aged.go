@@ -31,6 +31,9 @@ func (o *Observer) aged(ctx context.Context, config params.Config, kubernetes st
 		if err != nil {
 			return err
 		}
+		if inForce != nil && inForce.Goal != plan.GoalKarpenter && inForce.Last != nil {
+			inForce = inForce.Last // turning Karpenter off may be refused
+		}
 		own := config.Aliases() // of pools that select their own: a newer release that one tries out is not for the others
 		has := slices.DeleteFunc(aliasesOf(inForce), func(a string) bool { return slices.Contains(own, a) })
 		release, err := o.releaseOf(ctx, family, kubernetes, age, has)

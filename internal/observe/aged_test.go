@@ -102,3 +102,20 @@ func TestAgedBesideAPool(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// While turning Karpenter off is refused, pools run what the plan before has.
+func TestAgedWhileKarpenterIsTurnedOff(t *testing.T) {
+	s := begin(t)
+	s.publishes("v20260821", 9)
+	s.publishes("v20260828", 2)
+	s.recommends("v20260828")
+	s.runs("al2023@v20260828")
+	last, err := s.store.Plan(t.Context(), "demo")
+	s.must(err)
+	s.must(s.store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: "demo", Last: last}))
+	config := enabled
+	config.AMIAliases = map[string]string{"al2023": "al2023@latest-7d"}
+	if got := s.observed(config, plan.Records{}).Aged["al2023@latest-7d"]; got != "al2023@v20260828" {
+		t.Errorf("%q", got)
+	}
+}

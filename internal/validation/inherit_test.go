@@ -10,7 +10,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
 )
 
 // earlier returns the plan that a release with another default has made: what both of the pools have, as text, instead of what.
@@ -73,7 +72,7 @@ func TestAnUpgradeOfSawhorseKeepsThePools(t *testing.T) {
 		facts.Offline = true
 		got := Validate(Input{
 			Parsed: params.Parse(params.Input{Rack: "demo", Params: now}), Facts: facts, Compare: true, InForce: inForce,
-			Earlier: []nodes.Earlier{{Plan: *inForce, Config: before}},
+			Earlier: []Earlier{{Plan: *inForce, Config: before}},
 		})
 		if len(got.Problems) > 0 {
 			t.Errorf("%s: %v", what, got.Problems)
@@ -124,7 +123,7 @@ func TestPoolsFollowAnAliasByAge(t *testing.T) {
 		now["karpenter_ami_alias"], facts.Aged = c.written, map[string]string{c.written: c.release}
 		got := Validate(Input{
 			Parsed: params.Parse(params.Input{Rack: "demo", Params: now}), Facts: facts, Compare: true, InForce: inForce,
-			Earlier: []nodes.Earlier{{Plan: *inForce, Config: before}},
+			Earlier: []Earlier{{Plan: *inForce, Config: before}},
 		})
 		var kept []string
 		for _, pool := range got.Plan.NodePools.Names() {

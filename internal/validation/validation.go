@@ -26,8 +26,11 @@ type Input struct {
 	Applied *plan.Plan
 	// Earlier are the plans that pools stay as where only Sawhorse has changed since: the plan in force first, then that whose
 	// pools are. What is not known to be made from which parameters is left out.
-	Earlier []nodes.Earlier
+	Earlier []Earlier
 }
+
+// Earlier is a plan that pools may stay as, and the configuration that it was made from.
+type Earlier = nodes.Earlier
 
 // pooled returns the plan whose pools are in force; nil if there is none.
 func (in Input) pooled() *plan.Plan { return cmp.Or(in.Applied, in.InForce) }
@@ -160,18 +163,22 @@ func (d *draft) inherit(in Input) (warnings []params.Problem) {
 	if !in.Compare || in.Facts.Force.Has(events.ForceNewDefaults) {
 		return nil
 	}
-	objects, kept := nodes.Inherit(in.Earlier, d.Plan, in.Facts)
-	if len(kept) == 0 {
-		return nil
-	}
-	d.Plan.NodePools.Objects = objects
-	d.Plan.SetFingerprints()
-	for _, pool := range kept {
+	for _, pool := range Keep(&d.Plan, in.Earlier, in.Facts) {
 		warnings = append(warnings, params.NewProblem("rack", "", "pool %s stays as it was applied: this release of Sawhorse would make it "+
 			"otherwise, and Karpenter would replace its nodes, though no parameter of the pool has changed; to have them replaced, as the "+
 			"pool's disruption budget allows, send Rack Reconcile Requested with \"force\": [\"new-defaults\"]", pool))
 	}
 	return warnings
+}
+
+// Keep leaves the pools of a plan as they are in earlier ones, as inherit does, and returns their names.
+func Keep(p *plan.Plan, earlier []Earlier, facts plan.Facts) (kept []string) {
+	objects, kept := nodes.Inherit(earlier, *p, facts)
+	if len(kept) > 0 {
+		p.NodePools.Objects = objects
+		p.SetFingerprints()
+	}
+	return kept
 }
 
 // reselects reports whether a plan selects other subnets or security groups than those that were applied.

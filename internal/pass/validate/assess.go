@@ -14,7 +14,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
@@ -240,8 +239,7 @@ func (d *verdict) repair(in input) []plan.Step {
 	last.Steps = slices.Clone(last.Steps)
 	takenBack := last.TakeBack(in.records.Karpenter.RolledBack)
 	if takenBack { // the pools of the other version were made anew
-		last.NodePools.Objects, _ = nodes.Inherit(in.earlier(last.Pooled(in.records.Applied)), last, in.facts)
-		last.SetFingerprints()
+		validation.Keep(&last, in.earlier(last.Pooled(in.records.Applied)), in.facts)
 	}
 	freezes := d.freeze != nil && last.Freeze(*d.freeze)
 	if freezes {

@@ -16,7 +16,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
@@ -253,7 +252,7 @@ func (in input) judged() validation.Input {
 
 // earlier returns a plan with the configuration that it was made from; none if its parameters are not known. A parameter whose
 // object has changed since has its default in it.
-func (in input) earlier(made *plan.Plan) []nodes.Earlier {
+func (in input) earlier(made *plan.Plan) []validation.Earlier {
 	if made == nil || made.Params == nil {
 		return nil
 	}
@@ -265,7 +264,7 @@ func (in input) earlier(made *plan.Plan) []nodes.Earlier {
 		objects[uri] = object
 	}
 	config := params.Parse(params.Input{Rack: in.rack, Params: made.Params, Objects: objects}).Config
-	return []nodes.Earlier{{Plan: *made, Config: config}}
+	return []validation.Earlier{{Plan: *made, Config: config}}
 }
 
 // isQueue reports whether a step is the queue's. Every pass audits it, because users lose pods if interruptions are not
