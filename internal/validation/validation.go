@@ -71,22 +71,27 @@ func (in Input) draft() draft {
 	return d
 }
 
-// ChangesPools reports whether the plan may change pools in force. Only then does what runs in them matter.
-func (in Input) ChangesPools() bool {
-	return in.InForce != nil && len(in.pooled().NodePools.Objects) > 0 && in.draft().compares
+// Needs are what a judgement takes into account of what runs in a cluster, beside the other facts.
+type Needs struct {
+	// Pools are the status of the NodePools, and the NodeClaims: the plan may change pools in force. PoolPods are how many pods run
+	// in each: it retires one of them.
+	Pools, PoolPods bool
+	// GroupPods are how many pods run in each node group: the plan empties one that the plan in force does not.
+	GroupPods bool
 }
 
-// Retires reports whether the plan lacks a pool in force that it then retires.
-func (in Input) Retires() bool {
-	if in.InForce == nil || !in.Parsed.Config.Enabled {
-		return false
+// Needs returns what else is to be observed.
+func (in Input) Needs() Needs {
+	d := in.draft()
+	needs := Needs{GroupPods: len(plan.Emptied(in.InForce, d.Plan, in.Facts)) > 0}
+	if in.InForce != nil {
+		names, inForce := d.Plan.NodePools.Names(), in.pooled().NodePools
+		gone := func(name string) bool { return !slices.Contains(names, name) }
+		needs.Pools = len(inForce.Objects) > 0 && d.compares
+		needs.PoolPods = needs.Pools && in.Parsed.Config.Enabled && slices.ContainsFunc(inForce.Names(), gone)
 	}
-	names := in.draft().Plan.NodePools.Names()
-	return slices.ContainsFunc(in.pooled().NodePools.Names(), func(name string) bool { return !slices.Contains(names, name) })
+	return needs
 }
-
-// Migrates reports whether the plan empties a node group that the plan in force does not.
-func (in Input) Migrates() bool { return len(plan.Emptied(in.InForce, in.draft().Plan, in.Facts)) > 0 }
 
 // Validate judges parameters. It reads nothing, so the same Input has the same Result.
 func Validate(in Input) Result {

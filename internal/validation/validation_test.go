@@ -228,16 +228,16 @@ func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
 		applied.Records.Applied[step.Name] = step.Fingerprint
 	}
 	again := Input{Parsed: parse("10"), Facts: applied, Compare: true, InForce: &first.Plan}
-	if effects := Validate(again).Plan.Effects; again.ChangesPools() || len(effects) > 0 {
-		t.Errorf("changes pools %v, effects %v", again.ChangesPools(), effects)
+	if effects := Validate(again).Plan.Effects; again.Needs().Pools || len(effects) > 0 {
+		t.Errorf("changes pools %v, effects %v", again.Needs().Pools, effects)
 	}
 	another := again
 	another.Parsed = parse("11")
 	other := Validate(another)
 	nodes := 3
-	if want := []plan.Effect{{Pool: "workload", Change: events.PoolChanged, Nodes: &nodes}}; !another.ChangesPools() ||
+	if want := []plan.Effect{{Pool: "workload", Change: events.PoolChanged, Nodes: &nodes}}; !another.Needs().Pools ||
 		!reflect.DeepEqual(other.Plan.Effects, want) {
-		t.Errorf("changes pools %v, effects %v", another.ChangesPools(), other.Plan.Effects)
+		t.Errorf("changes pools %v, effects %v", another.Needs().Pools, other.Plan.Effects)
 	}
 	same(t, "warnings", other.Warnings, []string{"karpenter_cpu_limit: may have 11 of cpu, and 12 runs now on 3 nodes"})
 }

@@ -201,11 +201,8 @@ func (v *Validate) observed(ctx context.Context, in input) (input, error) {
 	if mayRead && in.audited && in.full && !in.parsed.Config.Paused {
 		maps.Copy(in.found, v.audit(ctx, in, func(s plan.Step) bool { return !isQueue(s) }))
 	}
-	if judged := in.judged(); judged.ChangesPools() {
-		v.running(ctx, &in.facts, judged.Retires())
-	}
-	if judged := in.judged(); judged.Migrates() {
-		v.inGroups(ctx, &in.facts)
+	if facts.Cluster != nil && facts.Records.WasOn {
+		v.inCluster(ctx, in.judged().Needs(), &in.facts)
 	}
 	return in, nil
 }
@@ -326,16 +323,27 @@ func (v *Validate) apis(ctx context.Context, in input, facts plan.Facts) []strin
 	return []string{}
 }
 
-// running adds the status of the NodePools and the NodeClaims to the facts, and, if that is wanted, how many pods run in each
-// pool. The plan uses them only for advice, so an API server that does not answer is not an error: the plan then has no numbers.
-func (v *Validate) running(ctx context.Context, facts *plan.Facts, pods bool) {
-	if facts.Cluster == nil || !facts.Records.WasOn {
+// inCluster adds to the facts what the judgement needs of what runs. The plan uses it only for advice, so an API server that does not
+// answer is not an error: the plan then has no numbers.
+func (v *Validate) inCluster(ctx context.Context, needs validation.Needs, facts *plan.Facts) {
+	if needs == (validation.Needs{}) {
 		return
 	}
 	client, err := v.Dial(ctx, facts.Cluster.Cluster)
 	if err != nil {
 		return
 	}
+	if needs.Pools {
+		inPools(ctx, client, facts, needs.PoolPods)
+	}
+	if needs.GroupPods {
+		inGroups(ctx, client, facts)
+	}
+}
+
+// inPools adds the status of the NodePools and the NodeClaims to the facts, and, if that is wanted, how many pods run in each
+// pool.
+func inPools(ctx context.Context, client *k8s.Client, facts *plan.Facts, pods bool) {
 	var pools, claims []unstructured.Unstructured
 	var poolsErr, claimsErr error
 	var lists sync.WaitGroup
@@ -356,12 +364,12 @@ func (v *Validate) running(ctx context.Context, facts *plan.Facts, pods bool) {
 		}
 	}
 	if pods && poolsErr == nil && claimsErr == nil {
-		inPools(ctx, client, facts, claims)
+		podsInPools(ctx, client, facts, claims)
 	}
 }
 
-// inPools adds to the facts how many pods run in each pool. It adds nothing if they cannot be read.
-func inPools(ctx context.Context, client *k8s.Client, facts *plan.Facts, claims []unstructured.Unstructured) {
+// podsInPools adds to the facts how many pods run in each pool. It adds nothing if they cannot be read.
+func podsInPools(ctx context.Context, client *k8s.Client, facts *plan.Facts, claims []unstructured.Unstructured) {
 	poolOf, pods := map[string]string{}, map[string]int{}
 	for i := range claims {
 		node, _, _ := unstructured.NestedString(claims[i].Object, "status", "nodeName")
@@ -376,15 +384,8 @@ func inPools(ctx context.Context, client *k8s.Client, facts *plan.Facts, claims 
 	}
 }
 
-// inGroups adds to the facts how many pods run in each node group. Like the numbers of pools, they are only told.
-func (v *Validate) inGroups(ctx context.Context, facts *plan.Facts) {
-	if facts.Cluster == nil || !facts.Records.WasOn {
-		return
-	}
-	client, err := v.Dial(ctx, facts.Cluster.Cluster)
-	if err != nil {
-		return
-	}
+// inGroups adds to the facts how many pods run in each node group.
+func inGroups(ctx context.Context, client *k8s.Client, facts *plan.Facts) {
 	groupOf, pods := map[string]string{}, map[string]int{}
 	nodes, err := client.List(ctx, k8s.Node, "", ownership.LabelNodeGroup)
 	for _, node := range nodes {
