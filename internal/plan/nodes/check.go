@@ -84,13 +84,11 @@ func (d *draft) check() (problems findings) {
 	problems = append(problems, byRules...) // several may refer to one list
 	quantities := d.quantities()
 	add(quantities, overlap)
-	agreed := false
-	if len(refused) == 0 && len(quantities) == 0 {
-		err := d.read()
-		add(d.unreadable(err), overlap)
-		agreed = err == nil
-	}
+	agreed := len(refused) == 0 && len(quantities) == 0 && d.read() == nil
 	add(slices.Concat(d.typed(agreed), d.overlay()), overlap)
+	if !agreed {
+		add(d.unreadable(), overlap)
+	}
 	add(d.contradictions(), func(a, b params.Problem) bool { return a.Path != "" && overlap(a, b) })
 	add(stumbled, overlap)
 	return problems

@@ -24,6 +24,7 @@ import (
 	overlays "sigs.k8s.io/karpenter/pkg/apis/v1alpha1"
 
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // silent is a context in which Karpenter's checks log nothing: what they refuse is returned. Without a logger, their first line would
@@ -66,31 +67,87 @@ func (d *draft) typed(agreed bool) (found findings) {
 	return slices.Concat(found, d.twice(), d.durations(), d.budgets())
 }
 
-// read decodes the manifest into Karpenter's Go type. For a NodePool, it then runs Karpenter's own check of the template.
-func (d *draft) read() error {
-	text := canonical.JSON(d.readable())
+// errFar is the error of decode for a text that would take minutes to decode as a quantity.
+var errFar = errors.New("has a large exponent")
+
+// decode decodes a manifest of the draft's kind, or a part of one, into Karpenter's Go type.
+func (d *draft) decode(object map[string]any) (pool karpenter.NodePool, err error) {
+	text := canonical.JSON(object)
+	if farExponent.Match(text) {
+		return pool, errFar
+	}
 	switch d.kind {
 	case "EC2NodeClass":
-		return utiljson.Unmarshal(text, &ec2.EC2NodeClass{})
+		err = utiljson.Unmarshal(text, &ec2.EC2NodeClass{})
 	case kindOverlay:
-		return utiljson.Unmarshal(text, &overlays.NodeOverlay{})
+		err = utiljson.Unmarshal(text, &overlays.NodeOverlay{})
+	default:
+		err = utiljson.Unmarshal(text, &pool)
 	}
-	var pool karpenter.NodePool
-	if err := utiljson.Unmarshal(text, &pool); err != nil {
+	return pool, err
+}
+
+// read decodes the manifest into Karpenter's Go type. For a NodePool, it then runs Karpenter's own check of the template.
+func (d *draft) read() error {
+	pool, err := d.decode(d.readable())
+	if err != nil || d.kind != "NodePool" {
 		return err
 	}
 	return pool.RuntimeValidate(silent)
 }
 
-// unreadable takes the error of read, and returns a problem if the manifest does not fit Karpenter's Go type. The CRD
-// accepts integers that overflow it, and Karpenter then cannot read any object of the kind.
-func (d *draft) unreadable(err error) (found findings) {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		from, _ := d.origin(d.route(wrong.Field))
-		found.refuse(from, "has a %s, which Karpenter cannot read as %s; change it or leave it out", wrong.Value, wrong.Type)
-	}
+// unreadable refuses the values that do not fit Karpenter's Go type. The CRD accepts integers that overflow it, and texts that it
+// cannot parse, and Karpenter then cannot read any object of the kind.
+func (d *draft) unreadable() (found findings) {
+	d.narrow(&found, d.readable()["spec"], func(part any) map[string]any { return map[string]any{"spec": part} }, "spec")
 	return found
+}
+
+// narrow refuses each innermost value at a path that cannot be decoded. A decoder tells its first error only, and not always the
+// field. So the parts are decoded one by one: in puts one into a manifest that has nothing else.
+func (d *draft) narrow(found *findings, value any, in func(part any) map[string]any, path ...string) {
+	_, err := d.decode(in(value))
+	if err == nil {
+		return
+	}
+	known := len(*found)
+	switch parts := value.(type) {
+	case map[string]any:
+		if _, wrong := d.decode(in(map[string]any{})); wrong != nil {
+			break
+		}
+		for _, name := range slices.Sorted(maps.Keys(parts)) {
+			d.narrow(found, parts[name], func(part any) map[string]any { return in(map[string]any{name: part}) }, append(path, name)...)
+		}
+	case []any:
+		if _, wrong := d.decode(in([]any{})); wrong != nil {
+			break
+		}
+		for i, part := range parts {
+			d.narrow(found, part, func(part any) map[string]any { return in([]any{part}) }, append(path, strconv.Itoa(i))...)
+		}
+	}
+	if len(*found) == known && !errors.Is(err, errFar) {
+		from, _ := d.origin(path)
+		found.undecoded(from, value, err)
+	}
+}
+
+// undecoded adds a problem with a value that Go cannot decode.
+func (f *findings) undecoded(from origin, value any, err error) {
+	var wrong *json.UnmarshalTypeError
+	var noTime *time.ParseError
+	switch {
+	case errors.As(err, &wrong):
+		f.refuse(from, "has a %s, which Karpenter cannot read as %s; change it or leave it out", wrong.Value, wrong.Type)
+	case errors.As(err, &noTime):
+		f.refuse(from, "is %s, which is no time that Karpenter can read; leave it out, or write, for example, \"2026-01-31T08:00:00Z\"",
+			params.Shown(value))
+	case strings.HasPrefix(err.Error(), "time: "):
+		f.refuse(from, "is %s, which is no duration that Karpenter can read; write, for example, \"1m30s\"", params.Shown(value))
+	default:
+		f.refuse(from, "is %s, which Karpenter cannot read: %v; change it or leave it out", params.Shown(value), err)
+	}
 }
 
 // durations checks that Go can parse the durations. The CRD checks their characters only, and Karpenter cannot read a
