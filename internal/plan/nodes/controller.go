@@ -2,8 +2,11 @@ package nodes
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -50,6 +53,39 @@ func limitsBelow(written corev1.ResourceRequirements) (problems []params.Problem
 	return problems
 }
 
+// readableResources refuses what is no quantity, before it is decoded: a large exponent takes minutes. It returns the rest.
+func readableResources(at string, value any, problems *[]params.Problem) any {
+	all, is := value.(map[string]any)
+	if !is {
+		return value
+	}
+	all = maps.Clone(all)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		list, is := all[name].(map[string]any)
+		if !is {
+			continue
+		}
+		list = maps.Clone(list)
+		all[name] = list
+		for _, of := range slices.Sorted(maps.Keys(list)) {
+			at, why := params.Join(at, name, of), ""
+			switch text := strings.Trim(string(canonical.JSON(list[of])), `"`); {
+			case !readableQuantity(text):
+				why = ", which is no quantity that Kubernetes can read"
+			case strings.HasPrefix(text, "-"):
+				why = "; allowed is a quantity that is not negative"
+			default:
+				continue
+			}
+			example := map[string]string{"cpu": `"1"`, "memory": `"1Gi"`}[of]
+			*problems = append(*problems, params.NewProblem(params.ParamController, at, "%s is %s%s; write, for example, %s", at,
+				params.Shown(list[of]), why, cmp.Or(example, `"1"`)))
+			delete(list, of)
+		}
+	}
+	return all
+}
+
 // values returns the problems with values of the controller's chart that are objects of Kubernetes.
 func (c Compiled) values() (problems []params.Problem) {
 	if len(c.config.ControllerValues) == 0 {
@@ -58,6 +94,9 @@ func (c Compiled) values() (problems []params.Problem) {
 	for _, each := range kubernetesValues {
 		path := strings.Split(each.path, ".")
 		value := inner(c.config.ControllerValues, path[:len(path)-1]...)[path[len(path)-1]]
+		if each.path == "controller.resources" {
+			value = readableResources(each.path, value, &problems)
+		}
 		into := each.into()
 		_, object := value.(map[string]any)
 		_, list := value.([]any)
