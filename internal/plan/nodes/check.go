@@ -53,7 +53,12 @@ func (d *draft) check() (problems findings) {
 	// Each path is reported once, by the first check that refuses it. Checks that know what to write instead come first,
 	// then the schema, the CEL rules, and Karpenter. Rules that failed to evaluate a value of the wrong type come last,
 	// because they know only the section.
-	problems = slices.Concat(problems, d.initial, d.extended(), d.amis(), d.volumes(), d.boot(), d.kubelet(), d.values(), d.families())
+	numbers := d.numbers(d.spec(), definition.at([]string{"spec"}))
+	known := slices.Concat(d.initial, d.extended(), d.amis(), d.volumes(), d.boot(), d.kubelet(), d.values(), d.families())
+	known = slices.DeleteFunc(known, func(p params.Problem) bool { // which take such a number for missing
+		return slices.ContainsFunc(numbers, func(number params.Problem) bool { return samePlace(number, p) })
+	})
+	problems = slices.Concat(problems, numbers, known)
 	add := func(found findings, same func(a, b params.Problem) bool) {
 		for _, p := range found {
 			if !slices.ContainsFunc(problems, func(known params.Problem) bool { return same(known, p) }) {

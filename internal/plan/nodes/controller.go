@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -86,6 +87,23 @@ func readableResources(at string, value any, problems *[]params.Problem) any {
 	return all
 }
 
+// fractions refuses numbers with decimals or an exponent: beside quantities, the objects have integers only.
+func fractions(value any, at origin) (found findings) {
+	switch value := value.(type) {
+	case float64:
+		found.noInteger(at, value, false, "")
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			found = append(found, fractions(value[name], origin{parameter: at.parameter, path: params.Join(at.path, name)})...)
+		}
+	case []any:
+		for i, element := range value {
+			found = append(found, fractions(element, origin{parameter: at.parameter, path: extend(at.path, []string{strconv.Itoa(i)})})...)
+		}
+	}
+	return found
+}
+
 // values returns the problems with values of the controller's chart that are objects of Kubernetes.
 func (c Compiled) values() (problems []params.Problem) {
 	if len(c.config.ControllerValues) == 0 {
@@ -96,6 +114,8 @@ func (c Compiled) values() (problems []params.Problem) {
 		value := inner(c.config.ControllerValues, path[:len(path)-1]...)[path[len(path)-1]]
 		if each.path == "controller.resources" {
 			value = readableResources(each.path, value, &problems)
+		} else {
+			problems = append(problems, fractions(value, origin{parameter: params.ParamController, path: each.path})...)
 		}
 		into := each.into()
 		_, object := value.(map[string]any)

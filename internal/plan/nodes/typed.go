@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/robfig/cron/v3"
 	"go.uber.org/multierr"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/api/resource"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -148,6 +150,46 @@ func (f *findings) undecoded(from origin, value any, err error) {
 	default:
 		f.refuse(from, "is %s, which Karpenter cannot read: %v; change it or leave it out", params.Shown(value), err)
 	}
+}
+
+// numbers refuses numbers with decimals or an exponent where the schema has integers: the API server takes 1e3 for one, and to the
+// other checks it is none.
+func (d *draft) numbers(value any, as *schema.Structural, path ...string) (found findings) {
+	switch value := value.(type) {
+	case float64:
+		if as.Type == "integer" || as.XIntOrString {
+			example := cmp.Or(examples[d.kind+" "+path[len(path)-1]], examples[path[len(path)-1]])
+			found.noInteger(d.blame(path...), value, as.XIntOrString, example)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			field, described := as.Properties[name]
+			if more := as.AdditionalProperties; !described && more != nil && more.Structural != nil {
+				field = *more.Structural
+			}
+			found = append(found, d.numbers(value[name], &field, append(path, name)...)...)
+		}
+	case []any:
+		for i, element := range value {
+			if as.Items != nil {
+				found = append(found, d.numbers(element, as.Items, append(path, strconv.Itoa(i))...)...)
+			}
+		}
+	}
+	return found
+}
+
+// noInteger adds a problem with a number that is not written as an integer.
+func (f *findings) noInteger(from origin, number float64, orText bool, example string) {
+	allowed, instead := "", "write, for example, "+cmp.Or(example, "10")
+	if orText {
+		allowed = ", or a text in quotes"
+	}
+	if whole := int64(number); float64(whole) == number && math.Abs(number) < 1<<53 {
+		instead = fmt.Sprintf("write %d", whole)
+	}
+	f.refuse(from, "is %s, written with a sign, decimals, an exponent or more than 64 bits; allowed are digits alone%s; %s",
+		params.Shown(number), allowed, instead)
 }
 
 // durations checks that Go can parse the durations. The CRD checks their characters only, and Karpenter cannot read a
