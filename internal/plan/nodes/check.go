@@ -252,7 +252,11 @@ func (d *draft) instead(path []string, e *field.Error) string {
 		if version := d.knowing(text); version != "" {
 			return fmt.Sprintf("%s has it: write karpenter_version %s, or leave it out", version, version)
 		}
-		return params.DidYouMean(text, wellKnown(), "write a key of your own domain, or leave it out")
+		const own = "write a key of your own domain, or leave it out"
+		if d.api.named()[text] { // not misspelled, but forbidden
+			return own
+		}
+		return params.DidYouMean(text, wellKnown(), own)
 	}
 	return "change it or leave it out"
 }

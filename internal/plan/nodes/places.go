@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"slices"
 	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -40,5 +41,8 @@ func placesOf(name string, at *schema.Structural, path string) (all []string) {
 	return all
 }
 
-// wellKnown returns the sorted keys by which Karpenter knows instance types. Callers must not change them.
-var wellKnown = sync.OnceValue(func() []string { return sets.List(karpenter.WellKnownLabels) })
+// wellKnown returns the sorted keys by which Karpenter knows instance types, and which a requirement may have. Callers must not
+// change them.
+var wellKnown = sync.OnceValue(func() []string {
+	return slices.DeleteFunc(sets.List(karpenter.WellKnownLabels), func(key string) bool { return !builtin().takesKey(key) })
+})

@@ -2,13 +2,16 @@ package nodes
 
 import (
 	"bytes"
+	"context"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	catalogue "github.com/sawhorse-io/sawhorse/internal/karpenter"
@@ -23,12 +26,16 @@ type api struct {
 	schemas, crds map[string]func() crd
 	// checksKubelet means that the controller checks the field kubelet, and not the API server.
 	checksKubelet bool
+	// named are the texts in quotes in the CRD of NodePools, and key is the part of the CRD for the key of a requirement.
+	named func() map[string]bool
+	key   func() crd
 }
 
 // apis has the APIs of all versions of the catalogue, the oldest first.
 var apis = sync.OnceValue(func() (all []*api) {
 	for _, release := range catalogue.All() {
-		made := &api{release, map[string]func() crd{}, map[string]func() crd{}, release.Kubelet() != nil}
+		made := &api{Release: release, schemas: map[string]func() crd{}, crds: map[string]func() crd{}, checksKubelet: release.Kubelet() != nil}
+		made.named, made.key = sync.OnceValue(made.readNamed), sync.OnceValue(made.compileKey)
 		for kind := range crdOf {
 			made.schemas[kind] = sync.OnceValue(func() crd { return readSchema(release, kind) })
 			made.crds[kind] = sync.OnceValue(func() crd { return made.schemas[kind]().compile(kind) })
@@ -115,18 +122,39 @@ func (d *draft) having(path []string, value any) string {
 	return ""
 }
 
-// knowing returns the oldest other version whose CRD of NodePools names a key of a label, or "".
+// knowing returns the oldest other version whose CRD of NodePools names the key of a requirement and accepts it, or "". A CRD names
+// what it forbids, too.
 func (d *draft) knowing(key string) string {
 	for _, other := range apis() {
-		definitions, err := other.CRDs()
-		if err != nil {
-			panic("nodes: " + err.Error()) // embedded files
-		}
-		if other != d.api && strings.Contains(string(definitions[crdOf["NodePool"]]), strconv.Quote(key)) {
+		if other != d.api && other.named()[key] && other.takesKey(key) {
 			return other.Version
 		}
 	}
 	return ""
+}
+
+func (a *api) readNamed() map[string]bool {
+	definitions, err := a.CRDs()
+	if err != nil {
+		panic("nodes: " + err.Error()) // embedded files
+	}
+	all := map[string]bool{}
+	for _, match := range quoted.FindAllStringSubmatch(string(definitions[crdOf["NodePool"]]), -1) {
+		all[match[1]] = true
+	}
+	return all
+}
+
+func (a *api) compileKey() crd {
+	key := a.schemas["NodePool"]().at([]string{"spec", "template", "spec", "requirements", "0", "key"})
+	return crd{structural: key, rules: cel.NewValidator(key, false, celconfig.PerCallLimit)}
+}
+
+// takesKey reports whether the rules of the CRD accept the key of a requirement.
+func (a *api) takesKey(key string) bool {
+	as := a.key()
+	broken, _ := as.rules.Validate(context.Background(), field.NewPath("key"), as.structural, key, nil, celconfig.RuntimeCELCostBudget)
+	return len(broken) == 0
 }
 
 // newer returns the values of the fields that a version's hash covers and that of the Go types does not. If it differs,
