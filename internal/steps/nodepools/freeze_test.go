@@ -3,11 +3,16 @@ package nodepools
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 // budgeted returns a NodePool of the rack with budgets of so many nodes.
@@ -150,19 +155,43 @@ func TestFreezeOfAPoolThatIsWritten(t *testing.T) {
 	live := budgeted("workload", "100", "10%")
 	s := begin(t, live)
 	s.run("created NodePool/workload")
-	read := s.Get(live)
-	s.Change(live, func(o *unstructured.Unstructured) {
-		_ = unstructured.SetNestedField(o.Object, "300", "spec", "limits", "cpu")
+	steady, config, written := s.step.Connect, s.As(ownership.Group("nodepools")), false
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return before{next, func() {
+			if !written {
+				written = true
+				s.Change(live, func(o *unstructured.Unstructured) {
+					_ = unstructured.SetNestedField(o.Object, "300", "spec", "limits", "cpu")
+				})
+			}
+		}}
 	})
-	client, err := s.step.Connect(context.Background(), s.plan.Cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &run{Step: s.step, plan: s.plan, client: client}
-	if _, err := r.rebudget(context.Background(), read, []any{map[string]any{"nodes": "0"}}); err == nil {
-		t.Error("an older version was written")
-	} else if progress, err := r.progress.Until(err); err != nil || progress.Wait == 0 {
-		t.Errorf("%+v, %v", progress, err)
+	s.step.Connect = func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New("test", config) }
+	s.plan.NodePools.Frozen = true
+	progress, changed := s.freeze()
+	if !written || changed != "" || progress.Wait == 0 || !strings.Contains(progress.Note, "NodePool/workload: apply: ") {
+		t.Errorf("changed %q, %+v", changed, progress)
 	}
 	s.has("workload", "[10%] 300 <nil>")
+	s.step.Connect = steady
+	if _, changed := s.freeze(); changed != "NodePool/workload " {
+		t.Errorf("changed %q", changed)
+	}
+	s.has("workload", "[10% 0] 300 <nil>")
+}
+
+// before is a transport that does something before each write.
+type before struct {
+	http.RoundTripper
+	write func()
+}
+
+// WrappedRoundTripper lets client-go reach the transport, to close its idle connections.
+func (b before) WrappedRoundTripper() http.RoundTripper { return b.RoundTripper }
+
+func (b before) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodGet {
+		b.write()
+	}
+	return b.RoundTripper.RoundTrip(request)
 }
