@@ -127,10 +127,7 @@ func (c *Client) write(ctx context.Context, kind Kind, live, object *unstructure
 	if removed != nil {
 		applied.Contested = append(applied.Contested, *removed)
 	}
-	if applied.Changed() {
-		err = c.recordWhole(ctx, object, removed)
-	}
-	return applied, err
+	return applied, c.recordWhole(ctx, object, removed)
 }
 
 func (c *Client) patch(ctx context.Context, kind Kind, object *unstructured.Unstructured, force bool) (*unstructured.Unstructured, error) {

@@ -75,7 +75,8 @@ func (c *Client) removed(ctx context.Context, live, object *unstructured.Unstruc
 	return field, nil
 }
 
-// recordWhole records that a manifest was applied, in which the field was set back, unless it is nil.
+// recordWhole records that a manifest was applied, in which the field was set back, unless it is nil. It does so also where nothing has
+// changed: the call that applied it may have been stopped before.
 func (c *Client) recordWhole(ctx context.Context, object *unstructured.Unstructured, field *Conflict) error {
 	switch subject := contest(object, ""); {
 	case c.arbiter == nil:
