@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -288,6 +289,43 @@ func TestLimitOfTags(t *testing.T) {
 		_, config := tags(20, n)
 		same(t, fmt.Sprint(n, " tags"), result(t, map[string]string{"tags": strings.Join(ofParameter, ","), "karpenter_config": config}).Problems,
 			want)
+	}
+}
+
+// Of thousands of problems a number is told, and those of the defaults are told once and not again for each pool. Each of these took
+// from ten seconds to minutes of CPU, of which validate has seventeen seconds.
+func TestThousandsOfProblems(t *testing.T) {
+	list := func(n int, element string) string {
+		var all []string
+		for i := range n {
+			all = append(all, strings.ReplaceAll(element, "#", fmt.Sprint(i)))
+		}
+		return strings.Join(all, ",")
+	}
+	spec := func(text string) string { return `{"nodePool":{"template":{"spec":{` + text + `}}}}` }
+	pools := "[" + list(50, `{"name":"p#"}`) + "]"
+	types := `"requirements":[{"key":"karpenter.sh/capacity-type","operator":"In","values":["on-demand"]},` +
+		`{"key":"node.kubernetes.io/instance-type","operator":"NotIn","values":[` + list(1500, `"c6i.#x"`) + `]}]`
+	for what, c := range map[string]struct {
+		parameter, value string
+		problems         int
+		last             string
+	}{
+		"restricted keys": {"karpenter_defaults_config", spec(`"requirements":[` + list(150, `{"key":"karpenter.sh/k#","operator":"Exists"}`) + `]`),
+			101, "at least 51 problems more than the 100"},
+		"labels": {"karpenter_defaults_config", `{"nodePool":{"template":{"metadata":{"labels":{` + list(2000, `"karpenter.sh/k#":"x"`) + `}}}}}`,
+			101, "problems more than the 100"},
+		"elements of a wrong kind": {"karpenter_config", spec(`"startupTaints":[` + list(20000, "1") + `]`), 1,
+			"has 20000 elements; allowed are 2000; take out 18000"},
+		"taints that are good":    {"karpenter_defaults_config", spec(`"taints":[` + list(1500, `{"key":"k#","effect":"NoSchedule"}`) + `]`), 0, ""},
+		"types that nobody knows": {"karpenter_defaults_config", spec(types), 0, ""},
+	} {
+		v := result(t, map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true",
+			"additional_karpenter_nodepools_config": pools, c.parameter: c.value})
+		told := slices.ContainsFunc(v.Problems, func(p params.Problem) bool { return strings.Contains(p.Message, c.last) })
+		if len(v.Problems) != c.problems || c.problems > 0 && !told {
+			t.Errorf("%s: %d problems, want %d: %.300v", what, len(v.Problems), c.problems, v.Problems)
+		}
 	}
 }
 

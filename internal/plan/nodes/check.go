@@ -4,28 +4,57 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // Check returns what the API server or Karpenter would refuse of the manifests and of the controller's values, under the
-// parameters that cause it. The manifests are checked side by side: nine tenths of a validation's time are spent here.
+// parameters that cause it. The manifests are checked side by side: nine tenths of a validation's time are spent here. Those of
+// karpenter_defaults_config alone come first: what is too much to tell of them, or takes long, is not judged again for each pool.
 func (c Compiled) Check() []params.Problem {
-	drafts := c.all()
-	found := make([]findings, len(drafts))
+	var alone, others []*draft
+	for _, d := range c.all() {
+		if d.alone {
+			alone = append(alone, d)
+		} else {
+			others = append(others, d)
+		}
+	}
+	found, hopeless := c.judge(alone)
+	others = slices.DeleteFunc(others, func(d *draft) bool { return slices.Contains(hopeless, d.kind) })
+	more, _ := c.judge(others)
+	return slices.Concat(c.values(), found, more)
+}
+
+// muchToJudge is the size of a manifest in bytes from which on, if it is wrong, others that have the same in them are not judged.
+const muchToJudge = 8 << 10
+
+// judge checks manifests. It returns the kinds of those that are wrong in too many places, or that are wrong and large, too.
+func (c Compiled) judge(drafts []*draft) (found findings, hopeless []string) {
+	verdicts := make([]*verdict, len(drafts))
 	var checks sync.WaitGroup
 	for i, d := range drafts {
-		checks.Go(func() { found[i] = slices.Concat(c.absent(d), d.tooOld(), d.check()) })
+		checks.Go(func() { verdicts[i] = d.check() })
 	}
 	checks.Wait()
-	return slices.Concat(c.values(), slices.Concat(found...))
+	for i, d := range drafts {
+		v := verdicts[i]
+		found = slices.Concat(found, c.absent(d), d.tooOld(), v.told(d))
+		if v.rest > 0 || len(v.problems) > 0 && len(canonical.JSON(d.object)) > muchToJudge {
+			hopeless = append(hopeless, d.kind)
+		}
+	}
+	return found, hopeless
 }
 
 // findings are the problems or the warnings that checks found.
@@ -41,38 +70,130 @@ func (f *findings) warn(from origin, format string, args ...any) {
 	*f = append(*f, params.NewProblem(from.parameter, from.path, format, args...))
 }
 
-// check looks for unknown fields, then applies the CRD's schema and rules, then the checks that Karpenter makes when it
-// uses a NodePool.
-func (d *draft) check() (problems findings) {
-	definition := d.api.crds[d.kind]()
-	unknown, refused, broken := definition.check(d.object)
-	listed := map[string]bool{}
-	for _, path := range unknown {
-		problems.unknown(d, definition, d.route(path), listed)
-	}
-	// Each path is reported once, by the first check that refuses it. Checks that know what to write instead come first,
-	// then the schema, the CEL rules, and Karpenter. Rules that failed to evaluate a value of the wrong type come last,
-	// because they know only the section.
-	numbers := d.numbers(d.spec(), definition.at([]string{"spec"}))
-	known := slices.Concat(d.initial, d.extended(), d.amis(), d.volumes(), d.boot(), d.kubelet(), d.values(), d.families())
-	known = slices.DeleteFunc(known, func(p params.Problem) bool { // which take such a number for missing
-		return slices.ContainsFunc(numbers, func(number params.Problem) bool { return samePlace(number, p) })
-	})
-	problems = slices.Concat(problems, numbers, known)
-	add := func(found findings, same func(a, b params.Problem) bool) {
-		for _, p := range found {
-			if !slices.ContainsFunc(problems, func(known params.Problem) bool { return same(known, p) }) {
-				problems = append(problems, p)
+// mostProblems is how many problems of one manifest are told. A value of 64 KB can have thousands, and the rest is counted.
+const mostProblems = 100
+
+// verdict collects the problems with a manifest, each path once. It knows the paths that have a problem, and those that have one
+// inside.
+type verdict struct {
+	problems   findings
+	at, within map[[2]string]bool
+	// rest counts the problems that are not told.
+	rest int
+}
+
+func newVerdict() *verdict { return &verdict{at: map[[2]string]bool{}, within: map[[2]string]bool{}} }
+
+// full reports whether there are as many problems as are told.
+func (v *verdict) full() bool { return len(v.problems) >= mostProblems }
+
+// add adds problems, without those that are known already.
+func (v *verdict) add(found findings, known func(params.Problem) bool) {
+	for _, p := range found {
+		switch {
+		case known != nil && known(p):
+		case v.full():
+			v.rest++
+		default:
+			v.problems = append(v.problems, p)
+			v.at[[2]string{p.Parameter, p.Path}] = true
+			for outer := range outers(p.Path) {
+				v.within[[2]string{p.Parameter, outer}] = true
 			}
 		}
 	}
-	for _, e := range refused {
+}
+
+// samePlace reports whether there is a problem with the same path. A parameter without a path may have several problems.
+func (v *verdict) samePlace(p params.Problem) bool {
+	return p.Path != "" && v.at[[2]string{p.Parameter, p.Path}]
+}
+
+// overlap reports whether there is a problem with the same path, with one that it is inside of, or with one inside of it.
+func (v *verdict) overlap(p params.Problem) bool {
+	if key := [2]string{p.Parameter, p.Path}; v.at[key] || v.within[key] {
+		return true
+	}
+	for outer := range outers(p.Path) {
+		if v.at[[2]string{p.Parameter, outer}] {
+			return true
+		}
+	}
+	return false
+}
+
+// told returns the problems, and how many there are besides.
+func (v *verdict) told(d *draft) findings {
+	if v.rest == 0 {
+		return v.problems
+	}
+	from := v.problems[len(v.problems)-1].Parameter
+	return append(v.problems, params.NewProblem(from, "", "%s has at least %d problems more than the %d that are told for its %s; mend these first",
+		from, v.rest, mostProblems, d.kind))
+}
+
+// mostElements is how many elements of a list are judged. None that Karpenter could use is as long, and the schema's validator
+// takes a second for a few thousand that are wrong.
+const mostElements = 2000
+
+// crowded refuses lists that are too long to be judged.
+func (d *draft) crowded(value any, path ...string) (found findings) {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			found = append(found, d.crowded(value[name], append(path, name)...)...)
+		}
+	case []any:
+		if len(value) > mostElements {
+			found.refuse(d.blame(path...), "has %d elements; allowed are %d; take out %d", len(value), mostElements, len(value)-mostElements)
+			return found
+		}
+		for i, element := range value {
+			found = append(found, d.crowded(element, append(path, strconv.Itoa(i))...)...)
+		}
+	}
+	return found
+}
+
+// check looks for unknown fields, then applies the CRD's schema and rules, then the checks that Karpenter makes when it
+// uses a NodePool.
+func (d *draft) check() *verdict {
+	v, definition := newVerdict(), d.api.crds[d.kind]()
+	if v.add(d.crowded(d.spec()), nil); len(v.problems) > 0 {
+		return v
+	}
+	unknown, refused, broken := definition.check(d.object)
+	// Each path is reported once, by the first check that refuses it. Checks that know what to write instead come first,
+	// then the schema, the CEL rules, and Karpenter. Rules that failed to evaluate a value of the wrong type come last,
+	// because they know only the section.
+	v.add(d.numbers(d.spec(), definition.at([]string{"spec"})), nil)
+	known := slices.Concat(d.initial, d.extended(), d.amis(), d.volumes(), d.boot(), d.kubelet(), d.values(), d.families())
+	v.add(slices.DeleteFunc(known, v.samePlace), nil) // some take such a number for missing
+	listed := map[string]bool{}
+	for i, path := range unknown {
+		if v.full() {
+			v.rest += len(unknown) - i
+			break
+		}
+		var found findings
+		found.unknown(d, definition, d.route(path), listed)
+		v.add(found, nil)
+	}
+	for i, e := range refused {
+		if v.full() {
+			v.rest += len(refused) - i
+			break
+		}
 		if !strings.HasSuffix(e.Detail, "must validate at least one schema (anyOf)") { // said of a quantity beside what its type must be
-			add(d.refused(e), samePlace)
+			v.add(d.refused(e), v.samePlace)
 		}
 	}
 	var byRules, stumbled findings
-	for _, e := range broken {
+	for i, e := range broken {
+		if v.full() || len(byRules)+len(stumbled) >= mostProblems {
+			v.rest += len(broken) - i
+			break
+		}
 		if d.kind == kindOverlay && e.Detail == "invalid resource restricted" {
 			continue // extended tells which
 		}
@@ -83,36 +204,31 @@ func (d *draft) check() (problems findings) {
 		}
 		byRules = append(byRules, d.refused(e)...)
 	}
-	byRules = slices.DeleteFunc(byRules, func(p params.Problem) bool {
-		return slices.ContainsFunc(problems, func(known params.Problem) bool { return samePlace(known, p) })
-	})
-	problems = append(problems, byRules...) // several may refer to one list
-	quantities := d.quantities()
-	add(quantities, overlap)
-	agreed := len(refused) == 0 && len(quantities) == 0 && d.read() == nil
-	add(slices.Concat(d.typed(agreed), d.overlay()), overlap)
-	if !agreed {
-		add(d.unreadable(), overlap)
+	v.add(slices.DeleteFunc(byRules, v.samePlace), nil) // several may refer to one list
+	if v.full() {
+		return v
 	}
-	add(d.contradictions(), func(a, b params.Problem) bool { return a.Path != "" && overlap(a, b) })
-	add(stumbled, overlap)
-	return problems
+	quantities := d.quantities()
+	v.add(quantities, v.overlap)
+	agreed := len(refused) == 0 && len(quantities) == 0 && d.read() == nil
+	v.add(slices.Concat(d.typed(agreed), d.overlay()), v.overlap)
+	if !agreed {
+		v.add(d.unreadable(), v.overlap)
+	}
+	v.add(d.contradictions(), func(p params.Problem) bool { return p.Path != "" && v.overlap(p) })
+	v.add(stumbled, v.overlap)
+	return v
 }
 
-// samePlace reports whether two problems are about the same path. A parameter without a path may have several problems.
-func samePlace(a, b params.Problem) bool {
-	return a.Parameter == b.Parameter && a.Path == b.Path && a.Path != ""
-}
-
-// overlap reports whether two problems are about the same path, or one path is inside the other.
-func overlap(a, b params.Problem) bool {
-	return a.Parameter == b.Parameter && (a.Path == b.Path || inside(a.Path, b.Path) || inside(b.Path, a.Path))
-}
-
-// inside reports whether a JSON path is inside another. An empty path contains none.
-func inside(path, outer string) bool {
-	rest, found := strings.CutPrefix(path, outer)
-	return found && outer != "" && rest != "" && (rest[0] == '.' || rest[0] == '[')
+// outers returns the paths that a JSON path is inside of. The empty path contains none.
+func outers(path string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := 1; i < len(path); i++ {
+			if (path[i] == '.' || path[i] == '[') && !yield(path[:i]) {
+				return
+			}
+		}
+	}
 }
 
 // unknown refuses a field that Karpenter's API does not have. The allowed fields of an object are listed in one problem

@@ -74,10 +74,9 @@ func allowedBy(given karpenter.NodeSelectorRequirementWithMinValues) *scheduling
 // typeKeys are the keys whose value follows from an instance type's name.
 var typeKeys = []string{keyFamily, keySize, keyCategory, keyGeneration, keyType, keyArch}
 
-// same reports whether two requirements have the same key, operator and values.
-func (r requirement) same(other requirement) bool {
-	sorted := func(values []string) []string { return slices.Sorted(slices.Values(values)) }
-	return r.Key == other.Key && r.Operator == other.Operator && slices.Equal(sorted(r.Values), sorted(other.Values))
+// text returns a text that is the same for two requirements with the same key, operator and values.
+func (r requirement) text() string {
+	return strings.Join(append([]string{r.Key, string(r.Operator)}, slices.Sorted(slices.Values(r.Values))...), "\x00")
 }
 
 // unknown reports whether the requirement asks for a value that no known instance type has.

@@ -37,8 +37,8 @@ type draft struct {
 	class *draft
 	// demanded is the result of demands, which several checks of a finished NodePool use.
 	demanded []requirement
-	// idle drafts are checked but not applied.
-	idle bool
+	// idle drafts are checked but not applied. Those of karpenter_defaults_config alone are idle, too.
+	idle, alone bool
 	// tolerated is a taint that the pods meant for the pool tolerate. guessed means that the architecture is a default.
 	tolerated *params.Taint
 	guessed   bool
@@ -182,7 +182,9 @@ func next(text string, fields map[string]any) (part, rest string) {
 
 // override sets a value at a path below spec and replaces everything there.
 func (d *draft) override(by origin, value any, path ...string) {
-	d.forget(path...)
+	if at, last := d.parent(path); at[last] != nil { // else there is no origin, which takes long to see in a large manifest
+		d.forget(path...)
+	}
 	d.set(by, value, path...)
 }
 

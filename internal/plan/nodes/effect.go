@@ -121,7 +121,7 @@ func (m manifests) good(p plan.Plan) bool {
 	stored := apiOf(p.Controller.CRDs.Version)
 	good := func(object plan.Object, kind string) bool {
 		d, read := stored.draft(object, kind)
-		return read && len(d.check()) == 0
+		return read && len(d.check().problems) == 0
 	}
 	return good(m.pool, "NodePool") && good(m.class, "EC2NodeClass")
 }

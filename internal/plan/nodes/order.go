@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
@@ -23,6 +24,10 @@ type candidate struct {
 	requirements []requirement
 	// types reports for each known instance type whether it meets the requirements.
 	types []bool
+	// keeps are the taints and asks the requirements as texts, because each pool is compared with each; texts are those of
+	// requirements, in order.
+	keeps, asks map[string]bool
+	texts       []string
 }
 
 // Unused returns warnings about pools that are valid but never used. For a pod that fits on no node, Karpenter uses the
@@ -54,7 +59,14 @@ func candidates(drafts []*draft) []candidate {
 		c := candidate{pool: d, labels: inner(template, "metadata", "labels"), requirements: d.requirements()}
 		c.weight, _ = d.spec()["weight"].(int64)
 		c.taints, _ = inner(template, "spec")["taints"].([]any)
-		c.types = remaining(c.requirements)
+		c.types, c.keeps, c.asks = remaining(c.requirements), map[string]bool{}, map[string]bool{}
+		for _, taint := range c.taints {
+			c.keeps[string(canonical.JSON(taint))] = true
+		}
+		for _, r := range c.requirements {
+			c.texts = append(c.texts, r.text())
+			c.asks[r.text()] = true
+		}
 		all = append(all, c)
 	}
 	slices.SortFunc(all, func(a, b candidate) int {
@@ -127,8 +139,8 @@ func (c candidate) sameDisks(later candidate) bool {
 
 // admits reports whether pods that tolerate the later pool's taints and select any of its labels can run in this pool.
 func (c candidate) admits(later candidate) bool {
-	for _, taint := range c.taints {
-		if !slices.ContainsFunc(later.taints, func(t any) bool { return reflect.DeepEqual(t, taint) }) {
+	for taint := range c.keeps {
+		if !later.keeps[taint] {
 			return false
 		}
 	}
@@ -137,8 +149,8 @@ func (c candidate) admits(later candidate) bool {
 			return false
 		}
 	}
-	for _, r := range later.requirements {
-		if !karpenter.WellKnownLabels.Has(r.Key) && !slices.ContainsFunc(c.requirements, r.same) {
+	for i, r := range later.requirements {
+		if !karpenter.WellKnownLabels.Has(r.Key) && !c.asks[later.texts[i]] {
 			return false // a custom key is a label too
 		}
 	}
@@ -155,7 +167,7 @@ func (c candidate) offers(later candidate) bool {
 	if !slices.Contains(later.types, true) || slices.ContainsFunc(later.requirements, requirement.unknown) {
 		return false
 	}
-	for _, r := range c.requirements {
+	for i, r := range c.requirements {
 		switch {
 		case r.MinValues != nil:
 			return false
@@ -167,7 +179,7 @@ func (c candidate) offers(later candidate) bool {
 					return false
 				}
 			}
-		case !slices.ContainsFunc(later.requirements, r.same):
+		case !later.asks[c.texts[i]]:
 			return false
 		}
 	}

@@ -24,8 +24,9 @@ type pool struct {
 	defaults, poolConfig layer
 	// aliases is karpenter_ami_alias.
 	aliases map[string]string
-	idle    bool
-	api     *api
+	// idle pools are checked but not applied; the one of karpenter_defaults_config alone is one.
+	idle, alone bool
+	api         *api
 	// guessed means that the pool's architecture is a default, because no parameter and no node group defines it.
 	guessed bool
 }
@@ -52,7 +53,7 @@ func pools(config params.Config, facts plan.Facts) []pool {
 		all = append(all, additionalPool(fmt.Sprintf("[%d]", i), p, workload))
 	}
 	if config.Defaults.NodePool != nil || config.Defaults.EC2NodeClass != nil { // which are judged where every pool overrides them, too
-		alone := pool{Pool: config.Workload, from: workload.from, idle: true}
+		alone := pool{Pool: config.Workload, from: workload.from, idle: true, alone: true}
 		alone.Name, alone.Arch, alone.Disk = "default", workload.Arch, workload.Disk
 		alone.from = func(field string) origin { from := workload.from(field); from.builtin = true; return from }
 		all = append(all, alone)
@@ -184,7 +185,7 @@ func buildPool(config params.Config, facts plan.Facts, workload pool) pool {
 
 func (p pool) nodePool(config params.Config) *draft {
 	d := p.newDraft("karpenter.sh/v1", "NodePool", config.Rack)
-	d.idle, d.tolerated, d.guessed = p.idle, p.taint, p.guessed
+	d.idle, d.alone, d.tolerated, d.guessed = p.idle, p.alone, p.taint, p.guessed
 	p.settings(d, func(origin) bool { return true })
 	var before []requirement
 	if p.poolConfig.NodePool != nil || p.defaults.NodePool != nil {
@@ -320,7 +321,7 @@ func (p pool) keepTaint(d *draft) {
 
 func (p pool) nodeClass(config params.Config) *draft {
 	d := p.newDraft("karpenter.k8s.aws/v1", "EC2NodeClass", config.Rack)
-	d.idle = p.idle
+	d.idle, d.alone = p.idle, p.alone
 	discovery := []any{map[string]any{"tags": map[string]any{ownership.TagDiscovery: config.ClusterName}}}
 	fallback := p.from("name")
 	d.set(fallback, []any{map[string]any{"alias": "al2023@latest"}}, "amiSelectorTerms")

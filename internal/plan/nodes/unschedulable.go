@@ -33,12 +33,21 @@ func (a *findings) types(d *draft) {
 		if r.Operator != "In" && r.Operator != "NotIn" {
 			continue
 		}
+		const most = 10 // to look for the nearest of a thousand types takes long
+		others := 0
 		for _, value := range r.Values {
-			if known := knownTo()[r.Key]; !slices.Contains(known, value) {
+			if _, known := columns()[r.Key].index[value]; known && value != "" {
+				continue
+			}
+			if others++; others <= most {
 				unknown = true
+				known := knownTo()[r.Key]
 				a.warn(r.from, "the instance %s %s is none that %s, so it may launch nothing; %s",
 					kind, value, d.listed(), params.DidYouMean(value, known, "leave it if EC2 has it, and only Karpenter's list is older"))
 			}
+		}
+		if others > most {
+			a.warn(r.from, "%d more instance %s values are none that %s; leave them if EC2 has them", others-most, kind, d.listed())
 		}
 	}
 	spot := slices.IndexFunc(requirements, func(r requirement) bool { return r.Key == keyCapacity && r.allows.Has("spot") })
