@@ -62,11 +62,12 @@ func (v Value) nearest(value string) string {
 }
 
 // punctuation matches the punctuation of a JSON array of strings, inUnit a number with a unit of size, ofType the size after
-// an instance family, and shortHour an hour of one digit.
+// an instance family, ofFamily the family before a size, and shortHour an hour of one digit.
 var (
 	punctuation = regexp.MustCompile(`[\[\]"']`)
 	inUnit      = regexp.MustCompile(`^([1-9][0-9]*) ?(?:Gi?B?|vCPUs?|cpus?)$`)
 	ofType      = regexp.MustCompile(`\.[a-z0-9-]+`)
+	ofFamily    = regexp.MustCompile(`[a-z0-9-]+\.`)
 	shortHour   = regexp.MustCompile(`(^|[ -])([0-9]:)`)
 )
 
@@ -75,6 +76,10 @@ func (v Value) respelled(value string) []string {
 	switch v.Type {
 	case "list":
 		plain := strings.ReplaceAll(punctuation.ReplaceAllString(value, ""), " ", "")
+		if v.Example == sizesValue.Example {
+			sizes, _ := ordered(ofFamily.ReplaceAllString(plain, ""))
+			return []string{plain, strings.Join(sizes, ",")}
+		}
 		return []string{plain, ofType.ReplaceAllString(plain, "")}
 	case "integer":
 		if found := inUnit.FindStringSubmatch(value); found != nil {

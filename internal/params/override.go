@@ -46,6 +46,24 @@ var protectedFields = []protectedField{
 	{append(nodeLabels[:4:4], ownership.LabelSystemNode), "it marks the system nodes, which Karpenter does not manage"},
 }
 
+// WhyProtected returns why a field of a parameter's config is protected, or "". In the field's path [] stands for each element of a
+// list.
+func WhyProtected(parameter, path string) string {
+	fields := protectedFields
+	if parameter == ParamDefaults {
+		fields = slices.Concat(fields, protectedOfDefaults)
+	}
+	for _, field := range fields {
+		if strings.Join(field.path, ".") == path {
+			return field.why
+		}
+	}
+	if path == "ec2NodeClass.blockDeviceMappings[].ebs.snapshotID" {
+		return ofAnybody
+	}
+	return ""
+}
+
 // protectedOfBuild and protectedOfDefaults are those that karpenter_build_config and karpenter_defaults_config may not set besides.
 var (
 	protectedOfBuild = []protectedField{
@@ -165,9 +183,13 @@ func (s source) protected(fields []protectedField, value map[string]any) {
 func (s source) reservedRequirements(config map[string]any) {
 	spec, _ := parentOf(config, []string{"nodePool", "template", "spec", ""})
 	requirements, _ := spec["requirements"].([]any)
+	reserved := reservedLabels
+	if s.parameter == ParamBuildConfig || s.parameter == ParamDefaults { // by which the build nodes are told from others
+		reserved = reservedBuildLabels
+	}
 	for i, entry := range requirements {
 		requirement, _ := entry.(map[string]any)
-		if key, _ := requirement["key"].(string); slices.Contains(reservedLabels, key) {
+		if key, _ := requirement["key"].(string); slices.Contains(reserved, key) {
 			s.refuse(fmt.Sprintf("%s[%d].key", s.path("nodePool", "template", "spec", "requirements"), i),
 				"is %s, which is reserved: Karpenter makes a label of it, and Sawhorse sets that one; leave the requirement out", key)
 		}
@@ -380,6 +402,9 @@ func (c Config) Reserved() (reservations, groups []string) {
 	return reservations, groups
 }
 
+// ofAnybody says why snapshots are refused.
+const ofAnybody = "a snapshot may hold anybody's data, and pods would read it"
+
 // snapshots refuses volumes that are created from a snapshot. A snapshot may hold anyone's data, and whoever writes the
 // rack's parameters could read it on a node.
 func (s source) snapshots(config map[string]any) {
@@ -390,8 +415,7 @@ func (s source) snapshots(config map[string]any) {
 		ebs, _ := disk["ebs"].(map[string]any)
 		if _, there := ebs["snapshotID"]; there {
 			s.refuse(fmt.Sprintf("%s[%d].ebs.snapshotID", s.path("ec2NodeClass", "blockDeviceMappings"), i),
-				"is protected: a snapshot may hold anybody's data, and pods would read it; "+
-					"leave it out, and put what nodes need into an AMI of your own (amiSelectorTerms)")
+				"is protected: %s; leave it out, and put what nodes need into an AMI of your own (amiSelectorTerms)", ofAnybody)
 		}
 	}
 }

@@ -176,7 +176,11 @@ func (d *draft) check() *verdict {
 			break
 		}
 		var found findings
-		found.unknown(d, definition, d.route(path), listed)
+		field := d.route(path)
+		if of := definition.at(field[:len(field)-1]); of != nil && of.Items != nil {
+			continue // an object where a list belongs, which the schema refuses as a whole
+		}
+		found.unknown(d, definition, field, listed)
 		v.add(found, nil)
 	}
 	for i, e := range refused {
@@ -249,11 +253,16 @@ func (f *findings) unknown(d *draft, definition crd, path []string, listed map[s
 			version, version)
 		return
 	}
+	protected := func(name string) bool { return params.WhyProtected(from.parameter, d.placeOf(object)+"."+name) != "" }
 	if at := strings.Join(object, "\x00"); name == "spec" && at == "spec" {
 		otherwise, known = "write its fields in "+topOf[d.kind]+" itself", nil
 	} else if place := d.elsewhere(name); place != "" {
-		otherwise, known = "write it as "+place, nil
-	} else if !listed[at] && params.Nearest(name, known) == "" && len(known) > 0 {
+		if otherwise, known = "write it as "+place, nil; params.WhyProtected(from.parameter, place) != "" {
+			otherwise = fmt.Sprintf("%s is protected, too: %s; leave it out", place, params.WhyProtected(from.parameter, place))
+		}
+	} else if near := params.Nearest(name, known); protected(near) {
+		otherwise, known = fmt.Sprintf("%s is protected, too: %s; leave it out", near, params.WhyProtected(from.parameter, d.placeOf(object)+"."+near)), nil
+	} else if known = slices.DeleteFunc(known, protected); !listed[at] && params.Nearest(name, known) == "" && len(known) > 0 {
 		listed[at], otherwise = true, "allowed are "+strings.Join(known, ", ")
 	}
 	f.refuse(from, "is no field of Karpenter's %s; %s", d.kind, params.DidYouMean(name, known, otherwise))
@@ -338,6 +347,7 @@ var remedies = []struct{ message, instead string }{
 	{`must be of type integer: "string"`, "write a whole number without quotes"},
 	{`must be of type boolean: "string"`, "write true or false without quotes"},
 	{`must be of type array: "string"`, "write it in brackets, as a list"},
+	{`must be of type array: "object"`, "write it in brackets, as a list"},
 }
 
 // instead returns what to write in place of a refused value.

@@ -90,7 +90,8 @@ func (d *draft) contradictions() (found findings) {
 	met, first := map[string]*scheduling.Requirement{}, map[string]requirement{}
 	for _, r := range d.demands() {
 		demand := r.allows
-		if demand == nil || r.Key == ownership.LabelNodePool { // that one is refused as a requirement
+		// Requirements of these keys are refused where they are written.
+		if demand == nil || r.Key == ownership.LabelNodePool || r.Key == ownership.LabelBuild && d.name == ownership.BuildPool {
 			continue
 		}
 		key := demand.Key

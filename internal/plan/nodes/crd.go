@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -109,13 +110,16 @@ func (c crd) check(object any) (unknown []string, refused, broken field.ErrorLis
 	return unknown, refused, broken
 }
 
-// at returns the schema at a path, or nil if the schema does not describe it.
+// at returns the schema at a path, or nil if the schema does not describe it. Elements of lists are numbers in the path.
 func (c crd) at(path []string) *schema.Structural {
 	at := c.structural
 	for _, part := range path {
 		next, known := at.Properties[part]
 		switch {
 		case at.Items != nil:
+			if _, err := strconv.Atoi(part); err != nil {
+				return nil
+			}
 			at = at.Items
 		case known:
 			at = &next

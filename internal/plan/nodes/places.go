@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"slices"
+	"strconv"
 	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -25,6 +26,19 @@ func (d *draft) elsewhere(name string) string {
 		return ""
 	}
 	return all[0]
+}
+
+// placeOf returns the place of a path of a manifest in a config, as placesOf has it.
+func (d *draft) placeOf(path []string) string {
+	place := topOf[d.kind]
+	for _, part := range path[1:] {
+		if _, err := strconv.Atoi(part); err == nil {
+			place += "[]"
+		} else {
+			place += "." + part
+		}
+	}
+	return place
 }
 
 // placesOf returns the paths below a part of a schema that end in a field of this name.
