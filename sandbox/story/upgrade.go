@@ -177,6 +177,10 @@ func changeFormat(s *Script) {
 
 // stack runs a CDK command on the stack, without a line for each resource.
 func stack(s *Script, arguments string) {
-	s.Type("cdk " + arguments + " 2>&1 | grep -v ' | '; [ ${PIPESTATUS[0]} = 0 ]")
+	command := "cdk " + arguments
+	if !strings.Contains(arguments, "--app") { // two CLIs that synthesize to one folder refuse each other
+		command += ` -o "$(dirname "$KUBECONFIG")/cdk.out"`
+	}
+	s.Type(command + " 2>&1 | grep -v ' | '; [ ${PIPESTATUS[0]} = 0 ]")
 	s.Note("cdk "+arguments, s.last)
 }
