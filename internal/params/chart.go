@@ -148,6 +148,9 @@ func (v ChartValue) flaws(value any) []flaw {
 	return v.check(v.Path, value)
 }
 
+// Takes reports whether nothing is wrong with a value, if it has the right kind.
+func (v ChartValue) Takes(value any) bool { return len(v.flaws(value)) == 0 }
+
 // FindChartValue returns the chart value at a path. judged is false for an object that only leads to values, and for a
 // value of which nobody has said whether it may be set.
 func FindChartValue(path []string) (value ChartValue, judged bool) {

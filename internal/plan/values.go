@@ -121,7 +121,11 @@ func (v valuesOf) value(path []string, given, standing any) {
 		v.number(path, given, standing)
 	default:
 		if _, is := given.(string); !is {
-			v.reject(path, given, "text, in quotes", strconv.Quote(fmt.Sprint(given)))
+			example := fmt.Sprint(given)
+			if own, is := standing.(string); is && !judged.Takes(example) {
+				example = own
+			}
+			v.reject(path, given, "text, in quotes", strconv.Quote(example))
 		}
 	}
 }
