@@ -343,6 +343,10 @@ func (p pool) nodeClass(config params.Config) *draft {
 		d.set(p.from("imds_hop_limit"), int64(p.IMDSHops), "metadataOptions", "httpPutResponseHopLimit")
 	}
 	p.poolConfig.nodeClass(d)
+	if own, of := p.poolConfig.EC2NodeClass, aliasFamily(p.poolConfig.EC2NodeClass); p.AMI != "" && own["amiFamily"] == nil && of != "" &&
+		!strings.EqualFold(of, p.OS) {
+		d.remove("amiFamily") // that of ami_id, whose image the config's alias replaces
+	}
 	p.setDevices(d)
 	d.set(fallback, p.role(config), "role")
 	cluster := origin{parameter: "cluster_name", builtin: !config.Has("cluster_name")}
