@@ -1,6 +1,7 @@
 package params
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -111,13 +112,41 @@ func (r *Result) disks() {
 	if size > maxDisk {
 		r.RejectUnlessDisabling(NewProblem(name, "", "%s is %d, but Karpenter makes no volume of more than %d GiB; write %d or less",
 			name, size, maxDisk, maxDisk))
+	} else if nearest, limits, made := OutOfSize(r.Config.Workload.VolumeType, int64(size)); !made {
+		r.RejectUnlessDisabling(NewProblem(name, "", "%s is %d, and EBS makes volumes of type %s %s; write %s, or another "+
+			"karpenter_node_volume_type", name, size, r.Config.Workload.VolumeType, limits, orBeyond(nearest, size)))
 	}
+	inherits := size
 	for i, pool := range r.Config.Additional {
 		if at := Join(fmt.Sprintf("[%d]", i), "disk"); pool.Disk > maxDisk {
 			r.problem(ParamAdditional, at, "%s is %d, but Karpenter makes no volume of more than %d GiB; write %d or less", at, pool.Disk,
 				maxDisk, maxDisk)
+			continue
 		}
+		r.diskOfType(fmt.Sprintf("[%d]", i), pool, inherits)
 	}
+}
+
+// diskOfType checks the size of an entry's volume for its type, where one of them is the entry's own.
+func (r *Result) diskOfType(at string, pool Pool, inherits int) {
+	disk, kind := Join(at, "disk"), Join(at, "volume_type")
+	if nearest, limits, made := OutOfSize(pool.VolumeType, int64(cmp.Or(pool.Disk, inherits))); made {
+		return
+	} else if pool.Disk > 0 {
+		r.problem(ParamAdditional, disk, "%s is %d, and EBS makes volumes of type %s %s; write %s, or another %s", disk, pool.Disk,
+			pool.VolumeType, limits, orBeyond(nearest, pool.Disk), kind)
+	} else if pool.Has("volume_type") {
+		r.problem(ParamAdditional, kind, "%s is %s, and EBS makes volumes of this type %s, and the pool's disk has %d GiB; write another "+
+			"type, or %s of %s", kind, pool.VolumeType, limits, inherits, disk, orBeyond(nearest, inherits))
+	}
+}
+
+// orBeyond says of a limit on which side of it a size may be.
+func orBeyond(limit int64, size int) string {
+	if int64(size) < limit {
+		return fmt.Sprintf("%d or more", limit)
+	}
+	return fmt.Sprintf("%d or less", limit)
 }
 
 // refused reports whether a parameter already has a problem.

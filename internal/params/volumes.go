@@ -32,6 +32,33 @@ func ProvisionedIOPS(volumeType string) IOPSLimits {
 	return IOPSLimits{}
 }
 
+// SizeLimits returns the least and the most GiB of a volume type (the same page of EBS's user guide), or 0 for a type that is not known.
+func SizeLimits(volumeType string) (least, most int64) {
+	const tebi = 1 << 10
+	switch volumeType {
+	case "gp2":
+		return 1, 16 * tebi
+	case gp3:
+		return 1, 64 * tebi
+	case "io1":
+		return 4, 16 * tebi
+	case "io2":
+		return 4, 64 * tebi
+	case "st1", "sc1":
+		return 125, 16 * tebi
+	case "standard":
+		return 1, tebi
+	}
+	return 0, 0
+}
+
+// OutOfSize returns what to write in place of a size in GiB that EBS does not make of a volume type, and the limits for a sentence.
+// made is true if it makes it, or if the type is not known.
+func OutOfSize(volumeType string, gib int64) (nearest int64, limits string, made bool) {
+	least, most := SizeLimits(volumeType)
+	return max(least, min(gib, most)), fmt.Sprintf("from %d to %d GiB", least, most), most == 0 || gib >= least && gib <= most
+}
+
 // MostOf returns the most IOPS that EBS provisions for the size of a volume.
 func (l IOPSLimits) MostOf(gib int64) int64 { return max(l.Least, l.PerGiB*gib) }
 

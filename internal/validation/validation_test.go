@@ -311,13 +311,15 @@ func TestThousandsOfProblems(t *testing.T) {
 		problems         int
 		last             string
 	}{
-		"restricted keys": {"karpenter_defaults_config", spec(`"requirements":[` + list(150, `{"key":"karpenter.sh/k#","operator":"Exists"}`) + `]`),
-			101, "at least 51 problems more than the 100"},
+		"restricted keys": {"karpenter_defaults_config",
+			spec(`"requirements":[` + list(150, `{"key":"karpenter.sh/k#","operator":"Exists"}`) + `]`), 101,
+			"at least 51 problems more than the 100"},
 		"labels": {"karpenter_defaults_config", `{"nodePool":{"template":{"metadata":{"labels":{` + list(2000, `"karpenter.sh/k#":"x"`) + `}}}}}`,
 			101, "problems more than the 100"},
 		"elements of a wrong kind": {"karpenter_config", spec(`"startupTaints":[` + list(20000, "1") + `]`), 1,
 			"has 20000 elements; allowed are 2000; take out 18000"},
-		"taints that are good":    {"karpenter_defaults_config", spec(`"taints":[` + list(1500, `{"key":"k#","effect":"NoSchedule"}`) + `]`), 0, ""},
+		"taints that are good": {"karpenter_defaults_config",
+			spec(`"taints":[` + list(1500, `{"key":"k#","effect":"NoSchedule"}`) + `]`), 0, ""},
 		"types that nobody knows": {"karpenter_defaults_config", spec(types), 0, ""},
 	} {
 		v := result(t, map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true",

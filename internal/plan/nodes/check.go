@@ -128,8 +128,8 @@ func (v *verdict) told(d *draft) findings {
 		return v.problems
 	}
 	from := v.problems[len(v.problems)-1].Parameter
-	return append(v.problems, params.NewProblem(from, "", "%s has at least %d problems more than the %d that are told for its %s; mend these first",
-		from, v.rest, mostProblems, d.kind))
+	return append(v.problems, params.NewProblem(from, "", "%s has at least %d problems more than the %d that are told for its %s; mend "+
+		"these first", from, v.rest, mostProblems, d.kind))
 }
 
 // mostElements is how many elements of a list are judged. None that Karpenter could use is as long, and the schema's validator
@@ -253,7 +253,8 @@ func (f *findings) unknown(d *draft, definition crd, path []string, listed map[s
 			version, version)
 		return
 	}
-	protected := func(name string) bool { return params.WhyProtected(from.parameter, d.placeOf(object)+"."+name) != "" }
+	why := func(name string) string { return params.WhyProtected(from.parameter, d.placeOf(object)+"."+name) }
+	protected := func(name string) bool { return why(name) != "" }
 	if at := strings.Join(object, "\x00"); name == "spec" && at == "spec" {
 		otherwise, known = "write its fields in "+topOf[d.kind]+" itself", nil
 	} else if place := d.elsewhere(name); place != "" {
@@ -261,7 +262,7 @@ func (f *findings) unknown(d *draft, definition crd, path []string, listed map[s
 			otherwise = fmt.Sprintf("%s is protected, too: %s; leave it out", place, params.WhyProtected(from.parameter, place))
 		}
 	} else if near := params.Nearest(name, known); protected(near) {
-		otherwise, known = fmt.Sprintf("%s is protected, too: %s; leave it out", near, params.WhyProtected(from.parameter, d.placeOf(object)+"."+near)), nil
+		otherwise, known = fmt.Sprintf("%s is protected, too: %s; leave it out", near, why(near)), nil
 	} else if known = slices.DeleteFunc(known, protected); !listed[at] && params.Nearest(name, known) == "" && len(known) > 0 {
 		listed[at], otherwise = true, "allowed are "+strings.Join(known, ", ")
 	}

@@ -97,6 +97,14 @@ func (v *volume) size() {
 	case readableQuantity(text):
 		quantity := resource.MustParse(text)
 		v.gib = int64(math.Ceil(float64(quantity.Value()) / (1 << 30)))
+		of := v.kind
+		if of == "" {
+			of = "gp2, which is EC2's default,"
+		}
+		if nearest, limits, made := params.OutOfSize(cmp.Or(v.kind, "gp2"), v.gib); !made {
+			v.refuse("volumeSize", "is %s, and EBS makes volumes of type %s %s; write, for example, \"%dGi\", or another volumeType",
+				params.Quoted(text), of, limits, nearest)
+		}
 	}
 }
 
