@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,9 @@ func observed(raw json.RawMessage) (plan.Facts, error) {
 		return facts, nil
 	}
 	if err := json.Unmarshal(raw, &facts); err != nil {
+		return facts, err
+	}
+	if err := twice("", raw); err != nil {
 		return facts, err
 	}
 	if err := unknownFact("", raw, reflect.TypeFor[plan.Facts]()); err != nil {
@@ -42,6 +46,33 @@ func observed(raw json.RawMessage) (plan.Facts, error) {
 		c.Status, c.Partition = cmp.Or(c.Status, "ACTIVE"), cmp.Or(c.Partition, "aws")
 	}
 	return facts, nil
+}
+
+// twice returns an error about a name that an object has twice, as the end of a sentence.
+func twice(path string, raw json.RawMessage) error {
+	switch raw = bytes.TrimSpace(raw); raw[0] {
+	case '{':
+		fields, err := object(raw)
+		if err != nil {
+			return fmt.Errorf("%s%s", path, strings.TrimPrefix(err.Error(), "it"))
+		}
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			if err := twice(path+"."+plain(name), fields[name]); err != nil {
+				return err
+			}
+		}
+	case '[':
+		var elements []json.RawMessage
+		if err := json.Unmarshal(raw, &elements); err != nil {
+			return err
+		}
+		for i, each := range elements {
+			if err := twice(fmt.Sprintf("%s[%d]", path, i), each); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // unknownFact returns an error about a field that no fact has, as the end of a sentence. Node groups and NodeClaims may
