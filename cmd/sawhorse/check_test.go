@@ -148,7 +148,7 @@ func TestCheck(t *testing.T) {
 		{what: "a rack's name", input: `{"rack":"Demo","params":{}}`, problems: []string{"rack: the rack's name is \"Demo\""}},
 		{what: "a rack's name that ends in a dash", input: `{"rack":"demo-"}`, problems: []string{"rack: no dash at the end"}},
 		{what: "a rack's name that is too long for AWS", input: strings.Replace(on(""), "demo", strings.Repeat("d", 60), 1),
-			problems: []string{"rack: use a shorter name"}},
+			problems: []string{"rack: use a shorter name, and sawhorse register RACK --cluster NAME for a cluster of another name"}},
 
 		{what: "a rule between two parameters stands under the one to change", input: `{"rack":"demo","params":{"karpenter_enabled":"true"}}`,
 			problems: []string{"karpenter_enabled: set karpenter_auth_mode to true too"}},

@@ -37,16 +37,20 @@ func (r *Result) keepOn(in Input) {
 	}
 }
 
+// ofAnotherName ends a sentence about a rack's name, which is often that of its cluster.
+const ofAnotherName = ", and sawhorse register RACK --cluster NAME for a cluster of another name"
+
 // RackName returns the problem with a rack's name, or nil. A rack with Karpenter must have a shorter name.
 func RackName(rack string, karpenter bool) *Problem {
 	var wrong Problem
 	switch {
 	case !ownership.ValidRack(rack):
 		wrong = NewProblem("rack", "", "the rack's name is %s; allowed is a-z first, then a-z, 0-9 and dashes, and no dash at the end; "+
-			"use another name", Quoted(rack))
+			"use another name%s", Quoted(rack), ofAnotherName)
 	case karpenter && len(rack) > ownership.MaxEnabledRack:
 		wrong = NewProblem("rack", "", "the rack's name %s has %d characters, but with %s=true at most %d are allowed, "+
-			"because names of AWS resources are made of it; use a shorter name", Quoted(rack), len(rack), enabled, ownership.MaxEnabledRack)
+			"because names of AWS resources are made of it; use a shorter name%s", Quoted(rack), len(rack), enabled, ownership.MaxEnabledRack,
+			ofAnotherName)
 	default:
 		return nil
 	}
