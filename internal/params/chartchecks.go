@@ -3,10 +3,13 @@ package params
 import (
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Each of these functions checks a value of the controller's chart beyond its kind, which depends on the version. They
@@ -117,6 +120,27 @@ func digits(at string, value any) []flaw {
 		return nil
 	}
 	return []flaw{{at, fmt.Sprintf("is %s; allowed is a whole number in quotes; write, for example, %q", Shown(value), "1")}}
+}
+
+// bits32 refuses numbers that the API server cannot read.
+func bits32(example int) func(at string, value any) []flaw {
+	return func(at string, value any) []flaw {
+		if number, is := value.(int64); !is || number <= math.MaxInt32 {
+			return nil
+		}
+		return []flaw{{at, fmt.Sprintf("is %s; allowed is a whole number up to %d; write, for example, %d", Shown(value), math.MaxInt32,
+			example)}}
+	}
+}
+
+// nameOfObject refuses what is no name of an object of Kubernetes.
+func nameOfObject(at string, value any) []flaw {
+	text, is := value.(string)
+	if !is || text == "" || len(validation.IsDNS1123Subdomain(text)) == 0 {
+		return nil
+	}
+	return []flaw{{at, fmt.Sprintf("is %s; allowed is a name of a-z, 0-9, dashes and dots; write, for example, %q", Shown(value),
+		"system-cluster-critical")}}
 }
 
 // port leaves a negative number to the check of its kind.

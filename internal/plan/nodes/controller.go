@@ -130,15 +130,23 @@ func (c Compiled) values() (problems []params.Problem) {
 				"%s cannot be read by Kubernetes: %s; change it or leave it out", each.path, strings.TrimPrefix(err.Error(), "json: ")))
 			continue
 		}
+		var pod podValues
+		elements, _ := value.([]any)
 		switch read := into.(type) {
+		case *[]corev1.Toleration:
+			pod.tolerations(*read, elements)
+		case *[]corev1.TopologySpreadConstraint:
+			pod.spread(*read, elements)
 		case *corev1.ResourceRequirements:
 			problems = append(problems, limitsBelow(*read)...)
 		case *appsv1.DeploymentStrategy:
+			pod.strategy(string(read.Type))
 			if read.Type == appsv1.RecreateDeploymentStrategyType && read.RollingUpdate != nil {
 				problems = append(problems, params.NewProblem(params.ParamController, "strategy.rollingUpdate",
 					"strategy.rollingUpdate does not go together with the type Recreate; leave one of them out"))
 			}
 		}
+		problems = append(problems, pod.findings...)
 	}
 	return problems
 }
