@@ -43,8 +43,7 @@ func changing(t *testing.T) *inCluster {
 	s := begin(t)
 	s.clock = time.Now().UTC()
 	s.Create(node("one", "us-east-1a"))
-	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
-	s.settle()
+	s.defined()
 	s.run(PartRelease, "installed release karpenter 1.10.0")
 	for _, object := range []k8stest.Object{class, pool, spare} {
 		s.Create(object)

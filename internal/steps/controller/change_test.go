@@ -24,6 +24,7 @@ import (
 func TestAnotherVersion(t *testing.T) {
 	c := changing(t)
 	t.Log("the CRDs come first")
+	t.Cleanup(c.undefined) // other tests' are older
 	c.plan.Controller.CRDs.Version, c.plan.Controller.CRDs.Chart = "1.12.1", digest(t, "1.12.1", ownership.ReleaseCRD)
 	c.run(PartCRDs, "upgraded from 1.10.0 release karpenter-crd 1.12.1")
 	c.settle()

@@ -83,14 +83,14 @@ var edits = []struct {
 // An audit finds a controller in order, with the rights that access gives it, and what was changed in it since.
 func TestAuditOfTheController(t *testing.T) {
 	s := begin(t)
+	s.undefined()
 	s.Create(node("one", "us-east-1a"))
 	for part, want := range map[string]string{PartCRDs: "CustomResourceDefinition/", PartRelease: "/karpenter: it does not exist"} {
 		if got := s.due(part); !strings.Contains(got, want) {
 			t.Errorf("%s before it is installed: %q", part, got)
 		}
 	}
-	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
-	s.settle()
+	s.defined()
 	s.run(PartRelease, "installed release karpenter 1.10.0")
 	if got := s.due(PartRelease); !strings.Contains(got, "Deployment/kube-system/karpenter: ") {
 		t.Errorf("a rollout: %q", got)

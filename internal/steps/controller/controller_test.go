@@ -45,6 +45,7 @@ type scene struct {
 
 const principal = "arn:aws:iam::123456789012:role/Sawhorse-controller"
 
+// begin returns a cluster without a controller. It has the rack's CRDs or none: see defined and undefined.
 func begin(t *testing.T) *scene {
 	cluster := k8stest.New(t)
 	cloud := awsfake.New()
@@ -56,7 +57,11 @@ func begin(t *testing.T) *scene {
 		t.Fatal(err)
 	}
 	s.step = s.as(cluster.Config)
-	t.Cleanup(s.end)
+	t.Cleanup(func() {
+		if s.uninstall(); t.Failed() {
+			s.undefined() // nobody knows what it has left
+		}
+	})
 	return s
 }
 
@@ -68,9 +73,28 @@ func (s *scene) as(config *rest.Config) *Step {
 	return &Step{Connect: connect, Checkpoints: s.checkpoints, Contests: awsfake.Contests{}, Versions: s.store, Self: self, Now: now}
 }
 
-// end removes what the step has installed. No controllers run, so nothing else is left of it.
-func (s *scene) end() {
-	s.uninstall()
+// defined runs the CRDs' part until the API server has established them. Those that another test has installed stay: the API server
+// holds the first object of a kind back for 2 s after the kind's CRD, and works long on each CRD that comes or goes.
+func (s *scene) defined() {
+	s.Helper()
+	progress, err := s.step.Run(ctx, s.plan, PartCRDs)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if len(progress.Changes) > 0 && progress.Changes[0] != (outcome.Change{Action: "installed", Subject: "release karpenter-crd 1.10.0"}) {
+		s.Fatalf("an earlier test has left other CRDs: %+v", progress)
+	}
+	if record := s.record(); record.CRDs != "1.10.0" {
+		s.Fatalf("an earlier test has left other CRDs: %+v", record)
+	}
+	if progress.Wait > 0 {
+		s.settle()
+	}
+}
+
+// undefined removes the CRDs, for tests that install them, or that leave others than defined expects.
+func (s *scene) undefined() {
+	s.Helper()
 	versions := karpenter.All()
 	for _, name := range versions[len(versions)-1].CRDNames {
 		k8stest.Eventually(s.T, func() bool {
@@ -188,6 +212,7 @@ func (s *scene) versions() string {
 
 func TestInstallUpgradeRepairRemove(t *testing.T) {
 	s := begin(t)
+	s.undefined()
 	s.Create(node("one", "us-east-1a"))
 
 	t.Log("installs the CRDs, to be kept, and then does nothing")
@@ -301,8 +326,7 @@ func TestPrivateClusterAndOneReplica(t *testing.T) {
 	s.Create(node("one", "us-east-1a"))
 	s.Create(node("two", "us-east-1b"))
 	s.plan = wanted(params.Config{})
-	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
-	s.settle()
+	s.defined()
 	if progress := s.run(PartRelease, "installed release karpenter 1.10.0"); len(progress.Warnings) > 0 {
 		t.Errorf("one replica was asked for, and the warnings %v", progress.Warnings)
 	}
@@ -348,8 +372,7 @@ func (s *scene) variable(name string) string {
 // A call that is stopped before any of its writes leaves the rest to the next one.
 func TestRecoversFromBeingKilled(t *testing.T) {
 	s := begin(t)
-	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
-	s.settle()
+	s.defined()
 	for writes := range len(s.plan.Controller.Release.Objects) {
 		if err := s.stoppedAfter(writes, PartRelease); !outcome.IsNotYet(err, outcome.Unready) {
 			t.Fatalf("after %d writes: %v", writes, err)
@@ -387,8 +410,7 @@ func (s *scene) stoppedAfter(writes int, part string) error {
 // A plan that an earlier version of Sawhorse has made has no objects: nothing is deleted because of it.
 func TestAPlanWithoutObjects(t *testing.T) {
 	s := begin(t)
-	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
-	s.settle()
+	s.defined()
 	s.run(PartRelease, "installed release karpenter 1.10.0")
 	before := s.versions()
 	s.plan.Controller.Release.Objects = nil
@@ -406,6 +428,7 @@ func TestAPlanWithoutObjects(t *testing.T) {
 // Another chart of the CRDs' version than the plan's: the step applies its own, and is not done.
 func TestAPlanWithAnotherChart(t *testing.T) {
 	s := begin(t)
+	s.undefined()
 	s.plan.Controller.CRDs.Chart = "sha256:another"
 	if progress := s.run(PartCRDs, "installed release karpenter-crd 1.10.0"); !progress.Unfinished {
 		t.Errorf("%+v", progress)

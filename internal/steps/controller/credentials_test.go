@@ -31,8 +31,7 @@ func TestAPodWithoutCredentialsIsDeletedOnce(t *testing.T) {
 			s := begin(t)
 			s.Create(node("one", "us-east-1a"))
 			s.plan.Infrastructure.PodIdentity = c.with == "AWS_CONTAINER_CREDENTIALS_FULL_URI"
-			s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
-			s.settle()
+			s.defined()
 			s.run(PartRelease, "installed release karpenter 1.10.0")
 			good, bare, other := pod("good", c.with), pod("bare", ""), pod("other", c.without)
 			for _, object := range []k8stest.Object{good, bare, other} {
@@ -62,8 +61,7 @@ func TestPodsWithCredentialsStay(t *testing.T) {
 	s := begin(t)
 	s.Create(node("one", "us-east-1a"))
 	s.plan.Infrastructure.PodIdentity = true
-	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
-	s.settle()
+	s.defined()
 	s.run(PartRelease, "installed release karpenter 1.10.0")
 	s.Create(pod("good", "AWS_CONTAINER_CREDENTIALS_FULL_URI"))
 	s.RolledOut(deployment)
@@ -85,8 +83,7 @@ func TestAVariableOfTheTemplateIsNoProof(t *testing.T) {
 			s.plan.Infrastructure.PodIdentity = podIdentity
 			s.plan.Controller.Release.Values["controller"].(map[string]any)["env"] = []any{map[string]any{"name": variable, "value": "x"}}
 			render(s.plan)
-			s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
-			s.settle()
+			s.defined()
 			s.run(PartRelease, "installed release karpenter 1.10.0")
 			s.Create(pod("taken", variable))
 			s.RolledOut(deployment)

@@ -30,8 +30,7 @@ var (
 func TestOptionalObjects(t *testing.T) {
 	s := begin(t)
 	s.Create(node("one", "us-east-1a"))
-	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
-	s.settle()
+	s.defined()
 	s.run(PartRelease, "installed release karpenter 1.10.0")
 	s.RolledOut(deployment)
 

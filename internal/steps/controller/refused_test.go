@@ -16,8 +16,7 @@ import (
 // whichever call is refused.
 func TestRightsThatDoNotWorkYet(t *testing.T) {
 	s := begin(t)
-	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
-	s.settle()
+	s.defined()
 	s.run(PartRelease, "installed release karpenter 1.10.0")
 	s.eks.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApi
 	entry := &awsfake.Entry{Policies: []string{admin.Policy("aws")}, Associated: s.clock}

@@ -42,13 +42,14 @@ func TestRejectsAKarpenterThatIsNotOurs(t *testing.T) {
 	})
 	t.Run("CRDs", func(t *testing.T) {
 		s := begin(t)
+		s.undefined()
+		t.Cleanup(s.undefined)
 		s.InstallCRDs()
 		s.rejected(PartCRDs, "CustomResourceDefinition/nodepools.karpenter.sh")
 	})
 	t.Run("a controller of another rack", func(t *testing.T) {
 		s := begin(t)
-		s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
-		s.settle()
+		s.defined()
 		s.run(PartRelease, "installed release karpenter 1.10.0")
 		s.plan.Rack = "other"
 		s.rejected(PartRelease, "ServiceAccount/kube-system/karpenter")
@@ -57,8 +58,7 @@ func TestRejectsAKarpenterThatIsNotOurs(t *testing.T) {
 	})
 	t.Run("a CRD that only another version has", func(t *testing.T) {
 		s := begin(t)
-		s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
-		s.settle()
+		s.defined()
 		s.Create(buffers)
 		next, err := karpenter.Find("1.14.3")
 		if err != nil {
@@ -73,8 +73,7 @@ func TestRejectsAKarpenterThatIsNotOurs(t *testing.T) {
 	})
 	t.Run("an object of the chart's name", func(t *testing.T) {
 		s := begin(t)
-		s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
-		s.settle()
+		s.defined()
 		s.Create(k8stest.Object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "karpenter",
 			"namespace": "kube-system"}})
 		s.rejected(PartRelease, "ServiceAccount/kube-system/karpenter")

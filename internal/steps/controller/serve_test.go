@@ -32,8 +32,7 @@ var (
 func removing(t *testing.T) *scene {
 	s := begin(t)
 	s.Create(node("one", "us-east-1a"))
-	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
-	s.settle()
+	s.defined()
 	s.run(PartRelease, "installed release karpenter 1.10.0")
 	s.RolledOut(deployment)
 	s.plan.Controller.Release.Present = false
@@ -168,11 +167,11 @@ func TestAReleaseThatCannotBeRepaired(t *testing.T) {
 // Nothing is installed for a rack that has nothing left to remove. Such a rack may not even have the CRDs.
 func TestNothingToServe(t *testing.T) {
 	s := begin(t)
+	s.undefined()
 	s.plan.Controller.Release.Present = false
 	s.goes("")
 	s.Create(node("one", "us-east-1a"))
-	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
-	s.settle()
+	s.defined()
 	theirs := k8stest.Object{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "spec": claim["spec"],
 		"metadata": map[string]any{"name": "theirs", "labels": map[string]any{ownership.LabelPool: "theirs"}}}
 	s.Create(theirs)

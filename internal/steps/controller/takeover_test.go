@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -20,9 +21,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/testing/k8stest"
 )
 
-// helmed installs the plan's charts as Helm does, with records of its releases. manager is Helm's field manager: "helm" if a person
-// has installed them, and Sawhorse's own if the release of Sawhorse before this one has, with Helm as a library.
-func (s *scene) helmed(manager string) {
+// helmedCRDs installs the plan's CRDs as Helm does. manager is Helm's field manager: "helm" if a person has installed them, and
+// Sawhorse's own if the release of Sawhorse before this one has, with Helm as a library.
+func (s *scene) helmedCRDs(manager string) {
 	s.Helper()
 	release, err := karpenter.Find(s.plan.Controller.CRDs.Version)
 	if err != nil {
@@ -38,10 +39,15 @@ func (s *scene) helmed(manager string) {
 	}
 	for _, name := range release.CRDNames {
 		k8stest.Eventually(s.T, func() bool {
-			conditions, _, _ := unstructured.NestedSlice(s.Get(crd(name)).Object, "status", "conditions")
-			return strings.Contains(fmt.Sprint(conditions), "status:True type:Established")
+			established, _ := k8s.Established(s.Get(crd(name)))
+			return established
 		})
 	}
+}
+
+// helmed installs the controller's release as helmedCRDs does the CRDs, with Helm's records of both releases.
+func (s *scene) helmed(manager string) {
+	s.Helper()
 	client, err := s.step.Connect(ctx, s.plan.Cluster)
 	if err != nil {
 		s.Fatal(err)
@@ -147,7 +153,9 @@ func TestTakesOverAHelmRelease(t *testing.T) {
 	for _, manager := range []string{"helm", ownership.FieldManager} {
 		t.Run(manager, func(t *testing.T) {
 			s := begin(t)
+			s.undefined()
 			s.Create(node("one", "us-east-1a"))
+			s.helmedCRDs(manager)
 			s.helmed(manager)
 			s.RolledOut(deployment)
 			was := s.Get(deployment)
@@ -183,6 +191,7 @@ func TestTakesOverAHelmRelease(t *testing.T) {
 // A takeover that is stopped anywhere is completed by the next call, with the records last.
 func TestATakeoverIsStopped(t *testing.T) {
 	s := begin(t)
+	s.defined()
 	s.helmed("helm")
 	for writes := 0; ; writes++ {
 		err := s.stoppedAfter(writes, PartRelease)
@@ -214,6 +223,7 @@ func TestATakeoverIsStopped(t *testing.T) {
 // An installation that nobody has handed over stays as it is.
 func TestAHelmReleaseThatIsNotTheRacks(t *testing.T) {
 	s := begin(t)
+	s.defined()
 	s.helmed("helm")
 	s.Change(deployment, func(o *unstructured.Unstructured) {
 		labels := o.GetLabels()
@@ -235,6 +245,7 @@ func TestAHelmReleaseThatIsNotTheRacks(t *testing.T) {
 // Turned off before it was taken over, it goes with its record.
 func TestAHelmReleaseIsRemoved(t *testing.T) {
 	s := begin(t)
+	s.defined()
 	s.helmed(ownership.FieldManager)
 	s.plan.Controller.Release.Present = false
 	if err := s.stoppedAfter(2, PartRelease); !outcome.IsNotYet(err, outcome.Unready) {
