@@ -58,7 +58,7 @@ func changing(t *testing.T) *inCluster {
 	return c
 }
 
-// play lets the cluster's controllers do what they do in some seconds.
+// play lets the cluster's controllers do what they do in some seconds, or in a minute in which a version does not work.
 func (c *inCluster) play() {
 	c.Helper()
 	c.clock = c.clock.Add(20 * time.Second)
@@ -67,6 +67,9 @@ func (c *inCluster) play() {
 		return
 	}
 	wanted, _, _ := strings.Cut(c.container().Image[strings.LastIndex(c.container().Image, "controller:")+len("controller:"):], "@")
+	if c.stuck[wanted] || c.blind[c.version] {
+		c.clock = c.clock.Add(40 * time.Second)
+	}
 	now := c.clock.Format("2006-01-02T15:04:05.000000Z")
 	if c.version != wanted && !c.stuck[wanted] {
 		c.version = wanted

@@ -298,7 +298,7 @@ func TestAChangeGoesOnAfterItsTime(t *testing.T) {
 	c.plan.Generation++
 	steady := c.step.Connect
 	config := rest.CopyConfig(c.Config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return reset{next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return broken{next} })
 	c.step.Connect = c.as(config).Connect
 	if _, err := c.step.Run(ctx, c.plan, PartRelease); err == nil || c.record().RolledBack != nil {
 		t.Errorf("%v, %+v", err, c.record())
@@ -307,14 +307,15 @@ func TestAChangeGoesOnAfterItsTime(t *testing.T) {
 	c.changes("1.12.1", "1.10.0", "")
 }
 
-// reset is a transport whose connections break.
-type reset struct{ http.RoundTripper }
+// broken is a transport whose connections break. A connection that is reset is the same to the step, but client-go tries ten times
+// more then, in as many seconds.
+type broken struct{ http.RoundTripper }
 
 // WrappedRoundTripper lets client-go reach the transport, to close its idle connections.
-func (r reset) WrappedRoundTripper() http.RoundTripper { return r.RoundTripper }
+func (b broken) WrappedRoundTripper() http.RoundTripper { return b.RoundTripper }
 
-func (reset) RoundTrip(*http.Request) (*http.Response, error) {
-	return nil, &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+func (broken) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
 }
 
 // Somebody deletes the Deployment after the step has found that its pods are not Ready.
