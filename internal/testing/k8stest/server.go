@@ -90,6 +90,7 @@ func start(binary, dir string) (config *rest.Config, stop func(), err error) {
 		defer log.Close()
 		child := exec.Command(binary, args...)
 		child.Stdout, child.Stderr, child.SysProcAttr = log, log, attributes()
+		child.Env = append(os.Environ(), "GOGC=200") // a fifth of their time went into collecting garbage
 		if err := child.Start(); err != nil {
 			return fmt.Errorf("%s: start: %w", args[0], err)
 		}
