@@ -117,8 +117,8 @@ rights: parts
 alone: parts
 	cd sandbox && SANDBOX_ALONE=yes go test -count=1 -p 1 -timeout 120m -parallel $(SANDBOXES) -shuffle $(or $(SHUFFLE),on) ./e2e ./e2e/life
 
-# Go's cache of test results knows what a change can affect: the results of all other packages are taken from there. -short draws
-# fewer racks at random.
+# Go's cache of test results knows what a change can affect: the results of all other packages are taken from there. docs/sandbox.md
+# says what -short leaves out.
 ## quick: after a change, the root module's tests that it can affect, with the API server, and beside them the story
 .PHONY: quick quick-tests quick-story
 quick: quick-tests quick-story

@@ -193,7 +193,7 @@ func TestATakeoverIsStopped(t *testing.T) {
 	s := begin(t)
 	s.defined()
 	s.helmed("helm")
-	for writes := 0; ; writes++ {
+	for writes := 0; ; writes += stride() {
 		err := s.stoppedAfter(writes, PartRelease)
 		if err == nil {
 			if writes < len(s.plan.Controller.Release.Objects) {

@@ -69,11 +69,14 @@ func accepted(t *testing.T) map[string]map[string][]object {
 }
 
 // The API server takes accepted objects as they are: it refuses nothing, drops nothing, and finds nothing to change the
-// next time. It has the CRDs of the version that the objects are for.
+// next time. It has the CRDs of the version that the objects are for. With -short, these are every fourth of the default version.
 func TestWhatIsAcceptedApplies(t *testing.T) {
 	s := begin(t)
 	all, installed := accepted(t), karpenter.Default().Version
 	s.applyAll(all[installed])
+	if testing.Short() {
+		return
+	}
 	for _, version := range slices.SortedFunc(maps.Keys(all), karpenter.Compare) {
 		if version != installed {
 			s.crds(version, slices.Concat(slices.Collect(maps.Values(all[version]))...))
@@ -104,11 +107,20 @@ func (s *scene) crds(version string, objects []object) {
 	}
 }
 
-// applyAll applies the objects of each case and removes them again.
+// applyAll applies the objects of each case and removes them again. Many cases have the same ones, which are applied once.
 func (s *scene) applyAll(cases map[string][]object) {
 	t := s.T
-	for _, what := range slices.Sorted(maps.Keys(cases)) {
+	applied := map[string]bool{}
+	for i, what := range slices.Sorted(maps.Keys(cases)) {
 		objects := cases[what]
+		text, err := json.Marshal(objects)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if applied[string(text)] || testing.Short() && i%4 != 0 {
+			continue
+		}
+		applied[string(text)] = true
 		s.plan.NodePools.Objects = objects
 		var created []string
 		for _, o := range objects {
