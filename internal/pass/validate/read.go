@@ -90,45 +90,45 @@ func (in input) isForgotten() bool {
 // and what others write meanwhile belongs to the next iteration.
 func (v *Validate) stored(ctx context.Context, of request) (in input, err error) {
 	in.request = of
-	reads, ctx := errgroup.WithContext(ctx)
+	reads, reading := errgroup.WithContext(ctx)
 	reads.Go(func() (err error) {
-		in.tree, err = store.ReadTree(ctx, v.Parameters, v.Paths.Params(of.rack))
+		in.tree, err = store.ReadTree(reading, v.Parameters, v.Paths.Params(of.rack))
 		return err
 	})
 	reads.Go(func() (err error) {
-		in.hold, err = store.ReadHold(ctx, v.Parameters, v.Paths)
+		in.hold, err = store.ReadHold(reading, v.Parameters, v.Paths)
 		return err
 	})
 	reads.Go(func() (err error) {
-		in.records, err = v.Store.Records(ctx, of.rack)
+		in.records, err = v.Store.Records(reading, of.rack)
 		return err
 	})
 	reads.Go(func() (err error) {
-		in.changes, err = v.readChanges(ctx, of.rack)
+		in.changes, err = v.readChanges(reading, of.rack)
 		return err
 	})
 	reads.Go(func() (err error) {
-		in.listed, in.wasHeld, err = v.Store.Listed(ctx, of.rack)
+		in.listed, in.wasHeld, err = v.Store.Listed(reading, of.rack)
 		return err
 	})
 	reads.Go(func() (err error) {
-		in.reported, err = v.Store.Reported(ctx, of.rack)
+		in.reported, err = v.Store.Reported(reading, of.rack)
 		if err == nil && of.full {
 			in.status, err = in.reported.Status()
 		}
 		return err
 	})
 	reads.Go(func() (err error) {
-		in.inForce, err = v.Store.Plan(ctx, of.rack)
+		in.inForce, err = v.Store.Plan(reading, of.rack)
 		return err
 	})
 	if of.full {
 		reads.Go(func() (err error) {
-			in.outputs, err = v.Store.Outputs(ctx, of.rack)
+			in.outputs, err = v.Store.Outputs(reading, of.rack)
 			return err
 		})
 		reads.Go(func() (err error) {
-			in.live, err = store.ReadLive(ctx, v.Parameters, v.Paths, of.rack)
+			in.live, err = store.ReadLive(reading, v.Parameters, v.Paths, of.rack)
 			return err
 		})
 	}

@@ -42,8 +42,16 @@ func Text(item Item, name string) string {
 
 func place(key Item) string { return Text(key, "pk") + " " + Text(key, "sk") }
 
-func (t *Table) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	if err := t.call("DynamoDB.GetItem", place(in.Key)); err != nil {
+// made counts a call, unless its context has ended.
+func (t *Table) made(ctx context.Context, operation, subject string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return t.call(operation, subject)
+}
+
+func (t *Table) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	if err := t.made(ctx, "DynamoDB.GetItem", place(in.Key)); err != nil {
 		return nil, err
 	}
 	if !value(in.ConsistentRead) {
@@ -52,8 +60,8 @@ func (t *Table) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(
 	return &dynamodb.GetItemOutput{Item: copyOf(t.Items[place(in.Key)])}, nil
 }
 
-func (t *Table) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	if err := t.call("DynamoDB.PutItem", place(in.Item)); err != nil {
+func (t *Table) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	if err := t.made(ctx, "DynamoDB.PutItem", place(in.Item)); err != nil {
 		return nil, err
 	}
 	if err := check(t.Items[place(in.Item)], value(in.ConditionExpression), nil, nil); err != nil {
@@ -73,9 +81,9 @@ func (t *Table) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(
 	return &dynamodb.PutItemOutput{}, nil
 }
 
-func (t *Table) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput,
+func (t *Table) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if err := t.call("DynamoDB.UpdateItem", place(in.Key)); err != nil {
+	if err := t.made(ctx, "DynamoDB.UpdateItem", place(in.Key)); err != nil {
 		return nil, err
 	}
 	live := t.Items[place(in.Key)]
@@ -93,9 +101,9 @@ func (t *Table) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput,
 	return &dynamodb.UpdateItemOutput{Attributes: copyOf(item)}, nil
 }
 
-func (t *Table) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput,
+func (t *Table) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	if err := t.call("DynamoDB.DeleteItem", place(in.Key)); err != nil {
+	if err := t.made(ctx, "DynamoDB.DeleteItem", place(in.Key)); err != nil {
 		return nil, err
 	}
 	t.deleting.Lock() // snapshots are deleted at the same time
@@ -109,14 +117,14 @@ func (t *Table) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput,
 }
 
 // Query supports "pk = :a AND sk BETWEEN :b AND :c", both directions and a limit, and returns at most two items per page.
-func (t *Table) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+func (t *Table) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	words := strings.Fields(*in.KeyConditionExpression)
 	if len(words) != 9 || words[1] != "=" || words[4]+words[5] != "skBETWEEN" {
 		return nil, refuse("ValidationException", "the fake does not know the condition %s", *in.KeyConditionExpression)
 	}
 	partition, from, to := Text(in.ExpressionAttributeValues, words[2]), Text(in.ExpressionAttributeValues, words[6]),
 		Text(in.ExpressionAttributeValues, words[8])
-	if err := t.call("DynamoDB.Query", partition+" "+from); err != nil {
+	if err := t.made(ctx, "DynamoDB.Query", partition+" "+from); err != nil {
 		return nil, err
 	}
 	out, most := &dynamodb.QueryOutput{}, 2
