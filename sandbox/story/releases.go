@@ -78,7 +78,7 @@ func Releases(s *Script, next string) {
 		s.Until("steps that are due", "aws ssm get-parameter --name /sawhorse/racks/second/status --query Parameter.Value --output text | "+
 			"jq -c '[.state, (.steps // [] | index(\"controller/release\") != null)]'", `["Paused",true]`, time.Minute)
 		s.Equal("changes meanwhile", slices.DeleteFunc(s.writes(), func(call string) bool { return strings.HasPrefix(call, "resync ") }), "[]")
-		s.Type("sawhorse status second")
+		s.Type("sawhorse status second --wait")
 	})
 
 	s.Chapter("Let go", func() {
