@@ -198,6 +198,20 @@ func (s *scene) validated(full bool) Answer {
 	return answer
 }
 
+// failsAt runs a pass whose n-th call fails, and reports whether it made as many.
+func (s *scene) failsAt(n int) bool {
+	s.Helper()
+	s.lease("me", false)
+	s.cloud.FailAt(n, awsfake.Throttling)
+	_, err := s.validate.Run(s.Context(), Event{Rack: "demo", Execution: "me"})
+	failed := s.cloud.Failed()
+	if failed && err == nil {
+		s.Errorf("call %d failed, and nobody says so", n)
+	}
+	s.cloud.FailAt(0, nil)
+	return failed
+}
+
 func (s *scene) lease(owner string, full bool) {
 	number := func(n int) types.AttributeValue { return &types.AttributeValueMemberN{Value: strconv.Itoa(n)} }
 	s.requests++

@@ -102,8 +102,8 @@ func (v *Validate) object(ctx context.Context, rack, uri string) (params.Object,
 	return params.Object{Text: string(text)}, nil
 }
 
-// own are S3's codes for what is wrong with the function's credentials or clock, which the next call may have put right.
-var own = map[string]bool{
+// credentialCodes are S3's codes for what is wrong with the function's credentials or clock, which the next call may have put right.
+var credentialCodes = map[string]bool{
 	"ExpiredToken": true, "InvalidAccessKeyId": true, "InvalidToken": true, "RequestExpired": true, "RequestTimeTooSkewed": true,
 	"SignatureDoesNotMatch": true, "TokenRefreshRequired": true,
 }
@@ -124,7 +124,8 @@ func lasts(err error) bool {
 	}
 	code := strings.TrimPrefix(api.ErrorCode(), "KMS.")
 	_, throttles := retry.DefaultThrottleErrorCodes[code]
-	return blames && !throttles && !own[code] && retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) != aws.TrueTernary
+	again := retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) == aws.TrueTernary
+	return blames && !throttles && !credentialCodes[code] && !again
 }
 
 // below reports whether an object is below one of the prefixes. The parts . and .. may be in S3's keys, but whoever is on

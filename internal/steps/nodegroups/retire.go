@@ -86,7 +86,7 @@ func (n *run) replace(ctx context.Context, r plan.Replacement) error {
 }
 
 // drain cordons a group's nodes and evicts some of their pods with each call. remaining are the pods that have not left; refused is
-// why one of them cannot be evicted at all.
+// why one of them could not be evicted, beside its PodDisruptionBudget.
 func (n *run) drain(ctx context.Context, r plan.Replacement) (remaining []string, refused, err error) {
 	if err := n.cordon(ctx, r.Group, true); err != nil {
 		return nil, nil, err
@@ -139,7 +139,8 @@ func (n *run) over(ctx context.Context, r plan.Replacement, old *types.Nodegroup
 	return was.Time >= n.Drain, outcome.Record(ctx, n.Checkpoints.Replace, n.plan.Rack, drained(r), was)
 }
 
-func drained(r plan.Replacement) string { return "drain/" + r.Group }
+// drained names the checkpoint. Earlier releases had another form of it, as drain/GROUP; each release begins anew where it finds none.
+func drained(r plan.Replacement) string { return "drained/" + r.Group }
 
 // forget deletes the record of a drain.
 func (n *run) forget(ctx context.Context, r plan.Replacement) error {
