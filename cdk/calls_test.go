@@ -31,7 +31,7 @@ type routine struct {
 }
 
 // stores are the names under which code holds the store of records, as a whole or behind an interface of a step.
-var stores = []string{"Store", "Records", "records", "Versions", "Deletions", "Contests", "Baselines", "Checkpoints"}
+var stores = []string{"Store", "Records", "records", "Versions", "Contests", "Baselines", "Checkpoints"}
 
 // sources has all routines of a package, by name. Methods of different types may share a name.
 type sources struct {

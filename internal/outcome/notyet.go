@@ -1,7 +1,6 @@
 package outcome
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -64,14 +63,6 @@ func Code(err error) string {
 		return api.ErrorCode()
 	}
 	return ""
-}
-
-// Deletions records when Sawhorse last deleted a resource of a rack, because AWS may still return the resource, or hold
-// its name, for a while.
-type Deletions interface {
-	NoteDeletion(ctx context.Context, rack, resource string, at time.Time) error
-	// Deletion returns the zero time if Sawhorse never deleted the resource.
-	Deletion(ctx context.Context, rack, resource string) (time.Time, error)
 }
 
 // propagation is how long parts of AWS may not know of a new resource. IAM's own reads lag by seconds, and other

@@ -37,6 +37,8 @@ type Record struct {
 	// At is when the write ended, or began if it is not Done.
 	At   time.Time `json:"at"`
 	Done bool      `json:"done,omitempty"`
+	// Begun is when the first of the writes of this value began of which no earlier one is Done.
+	Begun time.Time `json:"begun,omitzero"`
 }
 
 // Records stores the records of a rack's resources by aspect, for each step.
@@ -100,7 +102,10 @@ func (w *Writer) Write(ctx context.Context, write Write) error {
 		return nil
 	}
 	last, written := w.written[write.Aspect]
-	record := Record{Value: write.Value, Read: write.Read, Earlier: last.Earlier, At: w.now().UTC()}
+	record := Record{Value: write.Value, Read: write.Read, Earlier: last.Earlier, At: w.now().UTC(), Begun: w.now().UTC()}
+	if written && !last.Done && last.Value == write.Value {
+		record.Begun = last.Begun
+	}
 	if written && last.Value != write.Value && !slices.Contains(record.Earlier, last.Value) {
 		record.Earlier = append(slices.Clone(record.Earlier), last.Value)
 	}
@@ -212,6 +217,13 @@ func (w *Writer) Outdated(aspect, read, wanted string) bool {
 func (w *Writer) Created(aspect string) bool {
 	last := w.written[aspect]
 	return last.Value != "" || !last.Done && slices.ContainsFunc(last.Earlier, func(value string) bool { return value != "" })
+}
+
+// Removal returns the last write of an aspect that was taken away within the Lag: the removal, or the creation since. What was made
+// before that began is what was removed, although AWS may still return it.
+func (w *Writer) Removal(aspect string) (last Record, is bool) {
+	last, written := w.written[aspect]
+	return last, written && (last.Value == "" || slices.Contains(last.Earlier, ""))
 }
 
 // Deleted reports whether a read that finds a resource is older than its deletion.

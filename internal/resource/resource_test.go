@@ -108,6 +108,48 @@ func TestAWriteThatMayNotHaveBeenMadeIsMadeAgain(t *testing.T) {
 	}
 }
 
+// What was removed is known by the time at which the first of the attempts to remove it began, or since then to make it again.
+func TestRemoval(t *testing.T) {
+	lost := errors.New("lost")
+	s := &scene{T: t, cloud: awsfake.New()}
+	known := func(what string, begun, at time.Time) {
+		t.Helper()
+		near := func(a, b time.Time) bool { return a.Sub(b).Abs() < 20*time.Second } // each call of the fake takes a second
+		if r, is := s.open().Removal("a"); !is || !near(r.Begun, begun) || !near(r.At, at) {
+			t.Errorf("%s: %v, %+v, want %v and %v", what, is, r, begun, at)
+		}
+	}
+	unknown := func(what string) {
+		t.Helper()
+		if r, is := s.open().Removal("a"); is {
+			t.Errorf("%s: %+v", what, r)
+		}
+	}
+	unknown("before any")
+	s.write("a", "", "there", nil)
+	unknown("made")
+	s.cloud.Pass(resource.Lag)
+
+	first := s.cloud.Now()
+	for range 2 {
+		s.write("a", "there", "", lost)
+		s.cloud.Pass(time.Minute)
+	}
+	known("answers lost", first, first.Add(time.Minute))
+	s.write("a", "there", "", nil)
+	known("removed", first, first.Add(2*time.Minute))
+	s.write("a", "", "there", resource.NotMade(lost))
+	known("a creation that was not made", first, first.Add(2*time.Minute))
+	s.cloud.Pass(time.Minute)
+	made := s.cloud.Now()
+	s.write("a", "", "there", lost)
+	known("a creation that may have been made", made, made)
+	s.write("a", "", "there", nil)
+	known("made again", made, made)
+	s.cloud.Pass(resource.Lag)
+	unknown("after the lag")
+}
+
 // A write that AWS has refused leaves the record as it was.
 func TestAWriteThatWasNotMade(t *testing.T) {
 	failed := errors.New("failed")

@@ -23,6 +23,7 @@ func TestEnd(t *testing.T) {
 			must(t, s.Baselines().RecordOnce(t.Context(), rack, "tag/subnet-a", nil))
 			must(t, s.Checkpoints().RecordOnce(t.Context(), rack, "removal", nil))
 			must(t, s.SaveContest(t.Context(), rack, "pin/a/b", outcome.Contest{Times: 2}))
+			must(t, s.SaveWritten(t.Context(), rack, "queue", map[string]resource.Record{"queue " + rack: {Done: true}}))
 			must(t, s.SaveStatus(t.Context(), Status{Rack: rack}, "digest", Reported{}))
 			if _, err := s.LockCluster(t.Context(), "arn:"+rack, rack); err != nil {
 				t.Fatal(err)
@@ -45,6 +46,9 @@ func TestEnd(t *testing.T) {
 			_, tag, _ := s.Baselines().Get(t.Context(), rack, "tag/subnet-a")
 			_, removal, _ := s.Checkpoints().Get(t.Context(), rack, "removal")
 			contest, _ := s.Contest(t.Context(), rack, "pin/a/b")
+			if written, _ := s.Written(t.Context(), rack, "queue"); len(written) == 0 {
+				t.Errorf("call %d: of %s it is not known any more what was deleted moments ago", n, rack)
+			}
 			if (contest.Times == 2) != left {
 				t.Errorf("call %d: of %s there is a contest %+v", n, rack, contest)
 			}

@@ -63,7 +63,6 @@ type Step struct {
 	// ControllerBoundary and NodeBoundary are the ARNs of the roles' permissions boundaries. The function's own policy
 	// allows it to create and write only roles that have them. They are this deployment's, also for a stored plan.
 	ControllerBoundary, NodeBoundary string
-	Deletions                        outcome.Deletions
 	Written                          resource.Records
 	// Delay is the minimum age of what the step creates before the step is done.
 	Delay time.Duration

@@ -67,7 +67,7 @@ func begin() (*awsfake.Cloud, *Step) {
 	cloud := awsfake.New()
 	cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
 	return cloud, &Step{IAM: cloud.IAM, EKS: cloud.EKS, ControllerBoundary: controllerBound, NodeBoundary: nodeBound,
-		Delay: 15 * time.Second, Deletions: &store.Store{DB: cloud.Table}, Written: &store.Store{DB: cloud.Table}, Now: cloud.Now}
+		Delay: 15 * time.Second, Written: &store.Store{DB: cloud.Table}, Now: cloud.Now}
 }
 
 func run(t *testing.T, i *Step, p *plan.Plan) (outcome.Progress, string) {

@@ -53,7 +53,7 @@ func (i *Step) role(ctx context.Context, p *plan.Plan, wanted wantedRole, w *res
 	case owned && w.Deleted(aspect(wanted.Name)):
 		err = outcome.Wait(poll, "IAM still returns role %s, which was deleted less than three minutes ago", wanted.Name)
 	case owned:
-		err = i.refuseDeleted(ctx, p, live)
+		err = i.refuseDeleted(live, w)
 	}
 	if err != nil {
 		return nil, err
@@ -88,17 +88,13 @@ func liveRole(name string, live *types.Role, owned bool) resource.Live {
 
 // refuseDeleted returns a wait if a role is one that Sawhorse tried to delete less than a minute ago, though no answer said that it
 // did. IAM's replicas may still return it, and every write about it fails.
-func (i *Step) refuseDeleted(ctx context.Context, p *plan.Plan, live *types.Role) error {
-	at, err := i.Deletions.Deletion(ctx, p.Rack, *live.RoleName)
-	if err != nil || !outcome.Young(&at, i.Now()) || !noted(at, live) {
-		return err
+func (i *Step) refuseDeleted(live *types.Role, w *resource.Writer) error {
+	deletion, is := w.Removal(aspect(*live.RoleName))
+	earlier := live.CreateDate != nil && live.CreateDate.Before(deletion.Begun.Truncate(time.Second)) // IAM's times are whole seconds
+	if !is || !earlier || !outcome.Young(&deletion.Begun, i.Now()) {
+		return nil
 	}
 	return outcome.Wait(poll, "IAM still returns role %s, which was deleted less than a minute ago", *live.RoleName)
-}
-
-// noted reports whether a recorded deletion is one of this role, and not of an earlier role of the same name.
-func noted(at time.Time, live *types.Role) bool {
-	return live.CreateDate != nil && !live.CreateDate.After(at)
 }
 
 // waitIfNew turns the error of a call about a new role into a wait. IAM's replicas lag: one that does not know the role
@@ -169,21 +165,18 @@ func (i *Step) removeRole(ctx context.Context, p *plan.Plan, name string, w *res
 	return w.Delete(ctx, liveRole(name, live, owned), resource.Removal{
 		Wait: poll,
 		First: func(ctx context.Context) error {
-			if err := i.removePolicies(ctx, name, w); err != nil {
-				return i.waitIfNew(live, i.waitIfDeleted(ctx, p, live, err))
-			}
-			return i.noteDeletion(ctx, p, live)
+			return i.waitIfNew(live, i.waitIfDeleted(live, w, i.removePolicies(ctx, name, w)))
 		},
-		Do: func(ctx context.Context) error { return i.deleteRole(ctx, p, live) },
+		Do: func(ctx context.Context) error { return i.deleteRole(ctx, p, live, w) },
 	})
 }
 
 // deleteRole deletes a role that has no policies. The answer may not say whether the role is gone: if the first answer was
 // lost, the SDK retries, and IAM checks rights for a missing role as for one without a path, so it answers AccessDenied.
-func (i *Step) deleteRole(ctx context.Context, p *plan.Plan, live *types.Role) error {
+func (i *Step) deleteRole(ctx context.Context, p *plan.Plan, live *types.Role, w *resource.Writer) error {
 	_, err := i.IAM.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: live.RoleName})
 	if errors.As(err, new(*types.DeleteConflictException)) {
-		return outcome.Wait(poll, "role %s is still in an instance profile", *live.RoleName)
+		return resource.NotMade(outcome.Wait(poll, "role %s is still in an instance profile", *live.RoleName))
 	}
 	if err == nil {
 		return nil
@@ -192,28 +185,15 @@ func (i *Step) deleteRole(ctx context.Context, p *plan.Plan, live *types.Role) e
 	if failed != nil || left == nil {
 		return failed
 	}
-	return i.waitIfDeleted(ctx, p, live, fmt.Errorf("role %s: delete: %w", *live.RoleName, err))
-}
-
-// renoteAfter is the age at which a recorded deletion no longer counts as the one that is being tried.
-const renoteAfter = 5 * time.Minute
-
-// noteDeletion records that a role is about to be deleted. It keeps the record of an attempt that has just been made:
-// with a new time for each attempt, a refusal that does not end would look new each time.
-func (i *Step) noteDeletion(ctx context.Context, p *plan.Plan, live *types.Role) error {
-	at, err := i.Deletions.Deletion(ctx, p.Rack, *live.RoleName)
-	if err != nil || noted(at, live) && i.Now().Sub(at) < renoteAfter {
-		return err
-	}
-	return i.Deletions.NoteDeletion(ctx, p.Rack, *live.RoleName, i.Now())
+	return i.waitIfDeleted(live, w, fmt.Errorf("role %s: delete: %w", *live.RoleName, err))
 }
 
 // waitIfDeleted turns the error of a call about a role that has just been deleted into a wait. The answer to that deletion
 // was lost, and IAM's replicas may still return the role for some seconds while writes about it answer NoSuchEntity or
 // AccessDenied.
-func (i *Step) waitIfDeleted(ctx context.Context, p *plan.Plan, live *types.Role, err error) error {
+func (i *Step) waitIfDeleted(live *types.Role, w *resource.Writer, err error) error {
 	if !noSuchEntity(err) && outcome.Code(err) != "AccessDenied" {
 		return err
 	}
-	return cmp.Or(i.refuseDeleted(ctx, p, live), err)
+	return cmp.Or(i.refuseDeleted(live, w), err)
 }

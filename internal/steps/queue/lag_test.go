@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -57,6 +58,26 @@ func TestNothingThatDiesIsAdopted(t *testing.T) {
 			t.Fatalf("dying for %d s: queue %v, changes %s, notes %s", seconds, cloud.SQS.Queues[url], changes, notes)
 		}
 		unchanged(t, cloud, q, true)
+	}
+}
+
+// The function is ended in its creation of the next queue, while calls find the deleted one again: a replica lags. That one is
+// not adopted.
+func TestNothingThatDiesIsAdoptedAfterACreationThatEnded(t *testing.T) {
+	cloud, q := begin()
+	complete(t, cloud, q, true)
+	cloud.Pass(time.Hour)
+	dying := *cloud.SQS.Queues[url]
+	complete(t, cloud, q, false)
+	cloud.Fail("SQS.CreateQueue", context.Canceled)
+	if _, err := q.Run(t.Context(), wanted(true), ""); !errors.Is(err, context.Canceled) {
+		t.Fatalf("%v", err)
+	}
+	cloud.Fail("SQS.CreateQueue", nil)
+	cloud.SQS.Queues[url] = &dying
+	progress, err := q.Run(t.Context(), wanted(true), "")
+	if err != nil || progress.Wait != reuse || !strings.Contains(progress.Note, "deleted less than 60 s ago") {
+		t.Errorf("%+v, %v", progress, err)
 	}
 }
 

@@ -49,11 +49,10 @@ type Rules interface {
 
 // Step creates, repairs and removes the queue and the rule.
 type Step struct {
-	SQS       SQS
-	Rules     Rules
-	Deletions outcome.Deletions
-	Written   resource.Records
-	Now       func() time.Time
+	SQS     SQS
+	Rules   Rules
+	Written resource.Records
+	Now     func() time.Time
 }
 
 const (
@@ -64,9 +63,6 @@ const (
 	// creationLag is how long to wait for a new queue. After about a second it exists for every call.
 	creationLag = 2 * time.Second
 )
-
-// deletions names the queue in the record of deletions.
-const deletions = "queue"
 
 // Run creates and repairs the queue and the rule, or removes them: the rule first, then the queue.
 func (q *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
@@ -145,7 +141,7 @@ func (q *Step) queue(ctx context.Context, p *plan.Plan, w *resource.Writer) (str
 		return "", err
 	}
 	if url != "" {
-		ending, err := q.ending(ctx, p, url)
+		ending, err := q.ending(ctx, p, url, w)
 		if err != nil {
 			return "", err
 		}
@@ -186,10 +182,10 @@ func (q *Step) create(ctx context.Context, p *plan.Plan) error {
 
 // ending reports whether a queue that calls still find is one that Sawhorse deleted less than a minute ago, and not one
 // created since.
-func (q *Step) ending(ctx context.Context, p *plan.Plan, url string) (bool, error) {
-	at, err := q.Deletions.Deletion(ctx, p.Rack, deletions)
-	if err != nil || q.Now().Sub(at) >= deletionLag {
-		return false, err
+func (q *Step) ending(ctx context.Context, p *plan.Plan, url string, w *resource.Writer) (bool, error) {
+	deletion, is := w.Removal(queueOf(p))
+	if !is || q.Now().Sub(deletion.At) >= deletionLag {
+		return false, nil
 	}
 	live, err := q.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 		QueueUrl: &url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameCreatedTimestamp},
@@ -201,7 +197,7 @@ func (q *Step) ending(ctx context.Context, p *plan.Plan, url string) (bool, erro
 	if err != nil {
 		return false, fmt.Errorf("queue %s: creation time: %w", p.Queue.Name, err)
 	}
-	return made < at.Unix(), nil
+	return made < deletion.Begun.Unix(), nil
 }
 
 // attributes returns the queue's attributes with its policy, which is one of them for SQS.
@@ -262,8 +258,7 @@ func (q *Step) remove(ctx context.Context, p *plan.Plan, w *resource.Writer) err
 	return nil
 }
 
-// delete deletes the queue if it is ours. It records the deletion first, because the step must know of it before it
-// creates the next queue. The record says only that a deletion was planned.
+// delete deletes the queue if it is ours.
 func (q *Step) delete(ctx context.Context, p *plan.Plan, w *resource.Writer) error {
 	url, err := q.find(ctx, p.Queue.Name)
 	if err != nil {
@@ -274,8 +269,7 @@ func (q *Step) delete(ctx context.Context, p *plan.Plan, w *resource.Writer) err
 		return err
 	}
 	return w.Delete(ctx, live, resource.Removal{
-		Wait:  creationLag,
-		First: func(ctx context.Context) error { return q.Deletions.NoteDeletion(ctx, p.Rack, deletions, q.Now()) },
+		Wait: creationLag,
 		Do: func(ctx context.Context) error {
 			_, err := q.SQS.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url})
 			return wrap(err, "queue %s: delete", p.Queue.Name)

@@ -43,7 +43,7 @@ func begin(t *testing.T) *scene {
 	cloud := awsfake.New()
 	records := &store.Store{DB: cloud.Table, Name: "sawhorse"}
 	s := &scene{T: t, cloud: cloud, store: records,
-		queue: &queue.Step{SQS: cloud.SQS, Rules: cloud.Events, Deletions: records, Written: records, Now: cloud.Now}}
+		queue: &queue.Step{SQS: cloud.SQS, Rules: cloud.Events, Written: records, Now: cloud.Now}}
 	cloud.EKS.Addons["eks-pod-identity-agent"] = ekstypes.AddonStatusActive
 	cloud.EKS.Group("system",
 		ekstypes.NodegroupScalingConfig{MinSize: new(int32(2)), MaxSize: new(int32(4)), DesiredSize: new(int32(2))}, nil)

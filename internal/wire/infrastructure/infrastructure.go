@@ -28,7 +28,7 @@ func New(env handler.Env) (outcome.StepFunc, error) {
 	}
 	step := &infrastructure.Step{
 		IAM: iam.NewFromConfig(env.AWS), EKS: eks.NewFromConfig(env.AWS), ControllerBoundary: controller, NodeBoundary: nodes,
-		Delay: time.Duration(delay) * time.Second, Deletions: env.Store, Written: env.Store, Now: env.Now,
+		Delay: time.Duration(delay) * time.Second, Written: env.Store, Now: env.Now,
 	}
 	return step.Run, nil
 }

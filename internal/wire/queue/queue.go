@@ -13,7 +13,7 @@ import (
 // New returns the step.
 func New(env handler.Env) (outcome.StepFunc, error) {
 	step := &queue.Step{
-		SQS: sqs.NewFromConfig(env.AWS), Rules: eventbridge.NewFromConfig(env.AWS), Deletions: env.Store, Written: env.Store, Now: env.Now,
+		SQS: sqs.NewFromConfig(env.AWS), Rules: eventbridge.NewFromConfig(env.AWS), Written: env.Store, Now: env.Now,
 	}
 	return step.Run, nil
 }
