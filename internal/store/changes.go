@@ -63,6 +63,9 @@ type Change struct {
 	Attempts int       `json:"attempts,omitempty"`
 	Failing  string    `json:"failing,omitempty"`
 	Next     time.Time `json:"next,omitzero"`
+	// Ends are the problems with which an iteration is to end whose plan was made for the change: the step that gave the change up may be
+	// called again. The next plan is made without the change.
+	Ends []params.Problem `json:"ends,omitempty"`
 	// Writes are sorted by name. A change that has not been accepted has none.
 	Writes []Write `json:"writes,omitempty"`
 }
@@ -188,9 +191,9 @@ func (c Changes) Writing() bool {
 	return slices.ContainsFunc(c.List, func(c Change) bool { return c.State == ChangeAccepted || c.State == ChangeGivenUp })
 }
 
-// Failing reports whether a write of a change has failed and will be tried again.
-func (c Changes) Failing() bool {
-	return slices.ContainsFunc(c.List, func(c Change) bool { return c.Failing != "" })
+// Rests reports whether a write of a change has failed and is not to be tried again yet.
+func (c Changes) Rests(now time.Time) bool {
+	return slices.ContainsFunc(c.List, func(c Change) bool { return c.Next.After(now) })
 }
 
 // Take adds the versions of the parameter change that have not been read yet, at most this many, and reports whether that
@@ -277,8 +280,12 @@ func (c *Changes) rebase(i int) {
 }
 
 func (c *Change) enter(state ChangeState, now time.Time) {
-	c.State, c.Since, c.Attempts, c.Failing, c.Next = state, now.UTC(), 0, "", time.Time{}
+	c.State, c.Since, c.Ends = state, now.UTC(), nil
+	c.Succeeded()
 }
+
+// Succeeded forgets that writes have failed.
+func (c *Change) Succeeded() { c.Attempts, c.Failing, c.Next = 0, "", time.Time{} }
 
 // report says what became of a change, unless a later one is reported already.
 func (c *Changes) report(change Change, outcome ChangeOutcome, problems []params.Problem) {

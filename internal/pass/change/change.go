@@ -76,6 +76,9 @@ type writer struct {
 func (w *writer) all(ctx context.Context) error {
 	for i := range w.List {
 		c := &w.List[i]
+		if len(c.Ends) > 0 { // an earlier call gave it up, and was stopped before it could say so
+			return &outcome.Rejected{Change: c.Version, Problems: c.Ends}
+		}
 		if wait := c.Next.Sub(w.Now()); wait > 0 {
 			return outcome.Wait(wait, "change %d is tried again: %s", c.Version, c.Failing)
 		}
@@ -111,6 +114,7 @@ func (w *writer) write(ctx context.Context, i int) (later bool, err error) {
 				return w.failed(ctx, i, one.Name, err)
 			}
 			one.Made(one.Base, version, at)
+			c.Succeeded()
 			if err := w.save(ctx); err != nil {
 				return false, err
 			}
@@ -172,6 +176,7 @@ func (w *writer) putBack(ctx context.Context, i int) (later bool, err error) {
 			}
 			one.Made(one.Version, version, at)
 			one.PutBack = true
+			c.Succeeded()
 			if err := w.save(ctx); err != nil {
 				return false, err
 			}
@@ -252,10 +257,11 @@ func (w *writer) giveUp(ctx context.Context, i int, name, why string) error {
 		return err
 	}
 	w.GiveUp(i, w.Now(), problem)
+	w.List[i].Ends = []params.Problem{problem}
 	if err := w.save(ctx); err != nil {
 		return err
 	}
-	return &outcome.Rejected{Change: version, Problems: []params.Problem{problem}}
+	return &outcome.Rejected{Change: version, Problems: w.List[i].Ends}
 }
 
 // abandon ends a change that was given up and could not be put back.

@@ -10,7 +10,7 @@ import (
 // brief is how long a report of a wait may take. The pass goes on only then.
 const brief = 5 * time.Second
 
-// wait adds to the status parameter what the pass waits for, beside what the last pass reported. Before the first report there
+// wait adds to the status parameter what the pass waits for and what became of the last change, beside what the last pass reported. Before the first report there
 // is nothing else in it. The record says so first, so that the end of the pass removes it, or of the next one if this one is
 // stopped.
 func (r *Report) wait(ctx context.Context, event Event) error {
@@ -30,6 +30,11 @@ func (r *Report) wait(ctx context.Context, event Event) error {
 	if status == nil {
 		status = &store.Status{Rack: event.Rack}
 	}
+	changes, err := r.Store.Changes(ctx, event.Rack)
+	if err != nil {
+		return err
+	}
+	status.Change = changes.Last // which the pass has answered at its beginning
 	rollout, err := r.Store.Rollout(ctx, event.Rack)
 	if err != nil {
 		return err

@@ -112,6 +112,19 @@ func TestWhatTheFirstPassWaitsFor(t *testing.T) {
 	s.measures(`"Changes":1`, `"state":"Reconciled"`)
 }
 
+// A pass answers a change at its beginning, and the status says so while the pass waits: whoever wrote it need not wait for the end.
+func TestAChangeIsAnsweredWhileThePassWaits(t *testing.T) {
+	s := applied(t)
+	s.run(event("Planned"))
+	end := s.next(8, store.Run{Outcome: "Planned", Goal: "karpenter"}, event("Planned"))
+	answered := store.Changes{Version: 3, Last: &store.ChangeStatus{Version: 3, Outcome: store.ChangeWritten}}
+	s.must(s.store.SaveChanges(t.Context(), "demo", &answered, s.cloud.Now()))
+	s.run(waiting(end, "0 of 2 pods ready"))
+	if got := s.status().Change; got == nil || got.Version != 3 || got.Outcome != store.ChangeWritten {
+		t.Errorf("%+v", got)
+	}
+}
+
 // Both calls may be stopped anywhere, and run again or not: in the end the status has no pass that waits.
 func TestAWaitThatIsInterrupted(t *testing.T) {
 	for n := 1; ; n++ {

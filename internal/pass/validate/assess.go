@@ -191,12 +191,13 @@ func differing(inForce, p *plan.Plan) map[string]string {
 const mostOfDifference = 200
 
 // withChanges returns the steps with the one that writes changes, if there are any to write. Only a freeze comes before it, which
-// must not wait for Parameter Store. Where a write has failed, it comes last, so that it holds up nothing.
+// must not wait for Parameter Store. While a write that has failed rests, it comes last, so that it holds up nothing. Then it comes first
+// again: another step may fail in each pass, and a change that cannot be written is given up in time all the same.
 func (in input) withChanges(steps []plan.Step) []plan.Step {
 	switch {
 	case !in.changes.Writing():
 		return steps
-	case in.changes.Failing():
+	case in.changes.rests:
 		return append(slices.Clone(steps), plan.ChangeAgainStep)
 	case len(steps) > 0 && steps[0].Name == plan.FreezeStep:
 		return slices.Insert(slices.Clone(steps), 1, plan.ChangeStep)

@@ -25,6 +25,8 @@ type changes struct {
 	forces events.Force
 	// differ means that the record of the changes is to be saved, and more that there are versions that were not read yet.
 	differ, more bool
+	// rests means that a write has failed and is not to be tried again yet.
+	rests bool
 }
 
 // refused is a change that is not in force, or not any more.
@@ -90,7 +92,10 @@ func (v *Validate) overlaid(ctx context.Context, in input) (input, error) {
 	c.List = slices.Clone(c.List)
 	c.Recognize(in.tree)
 	c.differ = c.Supersede(in.tree, in.writes) || c.differ
+	c.rests = c.Rests(v.Now())
 	for i := 0; i < len(c.List); i++ {
+		c.differ = c.differ || len(c.List[i].Ends) > 0
+		c.List[i].Ends = nil
 		tree := c.Overlay(in.tree, i, in.writes, v.Now())
 		if edited := c.List[i].Edited(in.tree); len(edited) > 0 {
 			problem := params.NewProblem(store.ParameterChange, "", "the change %d is given up, because somebody else has written %s "+

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
@@ -85,6 +86,11 @@ func TestABadChangeIsRefused(t *testing.T) {
 	if p := s.records().Params; p["karpenter_cpu_limit"] != "7" || p["karpenter_memory_limit_gb"] != "10" ||
 		s.changes() != "1 accepted, 5 accepted" || s.became() != "5 Writing " {
 		t.Errorf("in force %v, changes %s, last %s", p, s.changes(), s.became())
+	}
+	run, err := s.store.Run(t.Context(), "demo", 0, int64(s.requests))
+	s.must(err)
+	if got := run.Versions["karpenter_cpu_limit"]; got != 1 { // that the change will make, by which a snapshot tells who wrote
+		t.Errorf("version %d of karpenter_cpu_limit", got)
 	}
 	s.cloud.Forget()
 	s.pass(false)
@@ -339,7 +345,8 @@ func TestAWriteAfterAChangeThatIsNotJudged(t *testing.T) {
 	}
 }
 
-// A change whose writing has failed holds up nothing: the step that tries it again comes last, and ends for a newer write.
+// A change whose writing has failed holds up nothing: until it is tried again, its step comes last, and ends for a newer write. Then it
+// comes first: if another step fails in each pass, the change is still written, or given up.
 func TestAChangeThatCannotBeWrittenHoldsUpNothing(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
@@ -348,6 +355,7 @@ func TestAChangeThatCannotBeWrittenHoldsUpNothing(t *testing.T) {
 	changes, err := s.store.Changes(t.Context(), "demo")
 	s.must(err)
 	changes.List[0].Failing = "karpenter_cpu_limit: AccessDeniedException"
+	changes.List[0].Next = s.cloud.Now().Add(time.Minute)
 	s.must(s.store.SaveChanges(t.Context(), "demo", &changes, s.cloud.Now()))
 	answer := s.validated(false)
 	s.wants(answer, outcome.PassPlanned, true, "nodepools change")
@@ -359,6 +367,32 @@ func TestAChangeThatCannotBeWrittenHoldsUpNothing(t *testing.T) {
 	if steps := strings.Fields(stepNames(answer.Steps)); answer.Outcome != outcome.PassPlanned || steps[len(steps)-1] != "change" ||
 		!slices.Contains(steps, "nodepools") || s.records().Params["karpenter_enabled"] != "false" {
 		t.Errorf("turning off: %s %s", answer.Outcome, steps)
+	}
+	s.cloud.Pass(time.Minute)
+	if answer = s.validated(false); answer.Steps[0].Name != "change" || !slices.ContainsFunc(answer.Steps, func(step plan.Step) bool {
+		return step.Name == "nodepools"
+	}) {
+		t.Errorf("when it is tried again: %s", stepNames(answer.Steps))
+	}
+}
+
+// A change that was given up ends the iteration whose plan was made for it, however often the step is called. The next plan is made
+// without it.
+func TestAnIterationEndsForAChangeThatIsGivenUp(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.change(`{"set":{"karpenter_cpu_limit":"7"}}`)
+	s.validated(false)
+	changes, err := s.store.Changes(t.Context(), "demo")
+	s.must(err)
+	changes.GiveUp(0, s.cloud.Now())
+	changes.List[0].Ends = []params.Problem{{Parameter: "karpenter_cpu_limit"}}
+	s.must(s.store.SaveChanges(t.Context(), "demo", &changes, s.cloud.Now()))
+	s.validated(false)
+	changes, err = s.store.Changes(t.Context(), "demo")
+	s.must(err)
+	if c := changes.List[0]; c.State != store.ChangeGivenUp || len(c.Ends) > 0 || s.records().Params["karpenter_cpu_limit"] != "" {
+		t.Errorf("%+v, in force %v", c, s.records().Params)
 	}
 }
 

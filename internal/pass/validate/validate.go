@@ -100,7 +100,6 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	run.Versions = in.tree.Versions
 	if v.outdated(in) {
 		return Answer{Generation: of.generation, Outcome: outcome.PassOutdated, Steps: []plan.Step{}}, nil
 	}
@@ -110,6 +109,7 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	if in, err = v.observed(ctx, in); err != nil {
 		return Answer{}, err
 	}
+	run.Versions = in.tree.Versions // with those that the changes will make
 	d := assess(in)
 	if of.dry {
 		return v.dryRun(ctx, run, in, d)
