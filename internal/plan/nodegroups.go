@@ -168,14 +168,15 @@ func (n Nodegroups) Back(group string, before, live Scaling) Scaling {
 	if n.BuildMin == nil || !slices.Contains(n.Build, group) {
 		return Restored(before, live)
 	}
-	least, most := *n.BuildMin, max(*n.BuildMin, before.Max, 1) // EKS refuses a max of 0
+	least, most := *n.BuildMin, max(*n.BuildMin, before.Max, live.Max, 1) // EKS refuses a max of 0
 	return Scaling{Min: least, Max: most, Desired: min(max(least, live.Desired), most)}
 }
 
-// Restored returns the size that an emptied group returns to. Nodes that were added since stay: pods may run on them.
+// Restored returns the size that an emptied group returns to. Nodes that were added since stay, because pods may run on them, and so
+// does a maximum that was raised since: emptying leaves the maximum as it is.
 func Restored(before, live Scaling) Scaling {
 	desired := max(before.Desired, live.Desired)
-	return Scaling{Min: before.Min, Max: max(before.Max, desired), Desired: desired}
+	return Scaling{Min: before.Min, Max: max(before.Max, live.Max, desired), Desired: desired}
 }
 
 // All returns the names of all groups.

@@ -49,14 +49,15 @@ func migrationSection(p *Plan) any {
 	}{p.Nodegroups.Migration, p.NodePools.Frozen, p.Goal != GoalKarpenter}
 }
 
-// buildSection includes the size that build groups return to only if they return. It has no effect while they stay
-// empty.
+// buildSection includes the size that build groups return to only if they return: it has no effect while they stay
+// empty. It includes whether Karpenter is off, because the nodes that were cordoned for it then return.
 func buildSection(p *Plan) any {
 	section := struct {
 		Build      []string `json:"build,omitempty"`
 		BuildEmpty bool     `json:"buildEmpty"`
 		BuildMin   *int     `json:"buildMin,omitempty"`
-	}{Build: p.Nodegroups.Build, BuildEmpty: p.Nodegroups.BuildEmpty}
+		Back       bool     `json:"back,omitempty"`
+	}{Build: p.Nodegroups.Build, BuildEmpty: p.Nodegroups.BuildEmpty, Back: p.Goal != GoalKarpenter}
 	if !p.Nodegroups.BuildEmpty {
 		section.BuildMin = p.Nodegroups.BuildMin
 	}
