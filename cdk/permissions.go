@@ -119,7 +119,11 @@ func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
 			on([]string{records, list, rollouts, plans, changes, claims, snapshots}, remove),
 		}
 	case "resync":
-		return []awsiam.PolicyStatement{on([]string{records, list}, update, get, put, query), on([]string{changes, rollouts}, get)}
+		return []awsiam.PolicyStatement{
+			on([]string{records, list}, update, get, put, query),
+			on([]string{changes, plans, rollouts}, get),
+			on([]string{rollouts}, update), // of a pass that was stopped after it had made the pools
+		}
 	case "rollout": // the status records, and the rollouts
 		return []awsiam.PolicyStatement{on([]string{records, rollouts}, update, get, query)}
 	}

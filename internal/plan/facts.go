@@ -157,6 +157,9 @@ type PoolFacts struct {
 	Nodes  int    `json:"nodes"`
 	CPU    string `json:"cpu,omitempty"`
 	Memory string `json:"memory,omitempty"`
+	// Others means that the rack did not make it. Static means that it has a number of nodes, whatever pods there are.
+	Others bool `json:"others,omitempty"`
+	Static bool `json:"static,omitempty"`
 	// Pods is the number of pods on its nodes without those of DaemonSets, or nil if they were not counted.
 	Pods *int `json:"pods,omitempty"`
 }

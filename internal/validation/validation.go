@@ -110,6 +110,7 @@ func Validate(in Input) Result {
 	}
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, unfit)...)
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Launches(in.Facts, in.pooled()))...)
+	parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Taken(in.Facts, in.pooled()))...)
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, d.compiled.Static(in.Facts, in.pooled()))...)
 	foreign, known := d.compiled.Images(in.Facts, in.pooled())
 	parsed.RejectUnlessDisabling(unless(parsed.Problems, foreign)...)

@@ -14,8 +14,7 @@ import (
 )
 
 // migrating returns how far the migration of a rack has come, or nil if none of its nodes are left, and why a pass can go on with
-// it; "" if none can. It requests nothing while a pass runs, which would begin again, so that what it waits for would never end at
-// its deadline, nor while Karpenter is being turned off.
+// it; "" if none can, as while Karpenter is being turned off.
 func (r *Rollout) migrating(ctx context.Context, client *k8s.Client, was store.Rollout) (now *store.Migrating, goesOn string, err error) {
 	if len(was.Migration.Groups) == 0 {
 		return nil, "", nil
@@ -49,9 +48,6 @@ func (r *Rollout) migrating(ctx context.Context, client *k8s.Client, was store.R
 	}
 	if brakes != "" || !view.Due() || records.Goal != plan.GoalKarpenter {
 		return now, "", nil
-	}
-	if _, held, err := r.Store.Lease(ctx, was.Rack, r.Now()); err != nil || held {
-		return now, "", err
 	}
 	return now, "the next step of migrate_node_groups, at node " + view.Node.GetName(), nil
 }

@@ -175,7 +175,15 @@ func (r *Rollout) one(ctx context.Context, was store.Rollout, of slot) (result, 
 		reason = "the last node is gone of " + strings.Join(emptied, ", ")
 	}
 	if reason != "" { // once; what is not served is made up for by the audit
-		if err := r.Request(ctx, events.ReconcileRequested{Rack: was.Rack, Reason: reason, Full: true}); err != nil {
+		_, held, err := r.Store.Lease(ctx, was.Rack, r.Now())
+		switch {
+		case err != nil:
+		case held: // a newer request would begin the pass again, so that what it waits for would never end at its deadline
+			next.Emptied = was.Emptied
+		default:
+			err = r.Request(ctx, events.ReconcileRequested{Rack: was.Rack, Reason: reason, Full: true})
+		}
+		if err != nil {
 			return result{looked: true}, fmt.Errorf("rack %s: request a pass: %w", was.Rack, err)
 		}
 	}

@@ -202,7 +202,7 @@ func (v *Validate) observed(ctx context.Context, in input) (input, error) {
 		maps.Copy(in.found, v.audit(ctx, in, func(s plan.Step) bool { return !isQueue(s) }))
 	}
 	if facts.Cluster != nil && facts.Records.WasOn {
-		v.inCluster(ctx, in.judged().Needs(), &in.facts)
+		v.inCluster(ctx, in.rack, in.judged().Needs(), &in.facts)
 	}
 	return in, nil
 }
@@ -325,7 +325,7 @@ func (v *Validate) apis(ctx context.Context, in input, facts plan.Facts) []strin
 
 // inCluster adds to the facts what the judgement needs of what runs. The plan uses it only for advice, so an API server that does not
 // answer is not an error: the plan then has no numbers.
-func (v *Validate) inCluster(ctx context.Context, needs validation.Needs, facts *plan.Facts) {
+func (v *Validate) inCluster(ctx context.Context, rack string, needs validation.Needs, facts *plan.Facts) {
 	if needs == (validation.Needs{}) {
 		return
 	}
@@ -334,7 +334,7 @@ func (v *Validate) inCluster(ctx context.Context, needs validation.Needs, facts 
 		return
 	}
 	if needs.Pools {
-		inPools(ctx, client, facts, needs.PoolPods)
+		inPools(ctx, client, rack, facts, needs.PoolPods)
 	}
 	if needs.GroupPods {
 		inGroups(ctx, client, facts)
@@ -343,7 +343,7 @@ func (v *Validate) inCluster(ctx context.Context, needs validation.Needs, facts 
 
 // inPools adds the status of the NodePools and the NodeClaims to the facts, and, if that is wanted, how many pods run in each
 // pool.
-func inPools(ctx context.Context, client *k8s.Client, facts *plan.Facts, pods bool) {
+func inPools(ctx context.Context, client *k8s.Client, rack string, facts *plan.Facts, pods bool) {
 	var pools, claims []unstructured.Unstructured
 	var poolsErr, claimsErr error
 	var lists sync.WaitGroup
@@ -354,7 +354,10 @@ func inPools(ctx context.Context, client *k8s.Client, facts *plan.Facts, pods bo
 		for _, pool := range pools {
 			nodes, _, _ := unstructured.NestedInt64(pool.Object, "status", "nodes")
 			resources, _, _ := unstructured.NestedStringMap(pool.Object, "status", "resources")
-			facts.Pools[pool.GetName()] = plan.PoolFacts{Nodes: int(nodes), CPU: resources["cpu"], Memory: resources["memory"]}
+			_, static, _ := unstructured.NestedFieldNoCopy(pool.Object, "spec", "replicas")
+			facts.Pools[pool.GetName()] = plan.PoolFacts{
+				Nodes: int(nodes), CPU: resources["cpu"], Memory: resources["memory"], Static: static, Others: k8s.Owned(&pool, rack) != nil,
+			}
 		}
 	}
 	if claimsErr == nil {

@@ -13,8 +13,23 @@ import (
 // static reports whether a NodePool has a number of nodes, whatever pods there are.
 func static(pool plan.Object) bool { return inner(pool, "spec")["replicas"] != nil }
 
-// Static returns a problem for each pool in force that would become static or would no longer be, because the API server refuses both;
-// and for each static one that the plan does not have any more and that has nodes, unless the pass is forced to remove it: Karpenter
+// Taken returns a problem for each pool that is new and whose name a NodePool has that the rack did not make.
+func (c Compiled) Taken(facts plan.Facts, inForce *plan.Plan) (found []params.Problem) {
+	if inForce == nil || !c.config.Enabled {
+		return nil
+	}
+	was, all := inForce.NodePools.Names(), findings{}
+	for _, d := range c.drafts {
+		if d.kind == "NodePool" && !d.idle && facts.Pools[d.name].Others && !slices.Contains(was, d.name) {
+			all.warn(d.fallback, "the cluster has a NodePool %s that rack %s did not make, and what others made is left alone; choose another "+
+				"name for the pool, or take that NodePool out when its pods run elsewhere", d.name, c.config.Rack)
+		}
+	}
+	return all
+}
+
+// Static returns a problem for each pool in force, or that is being removed, that would become static or would no longer be, because the
+// API server refuses both; and for each static one that the plan does not have any more and that has nodes, unless the pass is forced to remove it: Karpenter
 // ends them without regard to budgets.
 func (c Compiled) Static(facts plan.Facts, inForce *plan.Plan) (found []params.Problem) {
 	if inForce == nil || !c.config.Enabled {
@@ -36,16 +51,20 @@ func (c Compiled) Static(facts plan.Facts, inForce *plan.Plan) (found []params.P
 			"%[2]s, or, to have it so, send Rack Reconcile Requested with \"force\": [\"%[3]s%[1]s\"]", name, again, events.ForceRetire)
 	}
 	for _, d := range c.drafts {
-		before := was[d.name].pool
-		if d.kind != "NodePool" || d.idle || before == nil || static(before) == static(d.object) {
+		live, is := facts.Pools[d.name]
+		fixed := live.Static // of a pool that is being removed
+		if before := was[d.name].pool; before != nil {
+			is, fixed = true, static(before)
+		}
+		if d.kind != "NodePool" || d.idle || !is || live.Others || fixed == static(d.object) {
 			continue
 		}
 		last := d.layers[len(d.layers)-1]
-		is, instead := "is there, and NodePool %s in force is not static", "leave it out"
-		if static(before) {
-			is, instead = "is not there, and NodePool %s in force is static", "write it again"
+		says, instead := "is there, and NodePool %s in force is not static", "leave it out"
+		if fixed {
+			says, instead = "is not there, and NodePool %s in force is static", "write it again"
 		}
-		all.refuse(last.from("nodePool", "replicas"), is+": Kubernetes refuses to change a pool from one kind to the other; %s, or make a pool "+
+		all.refuse(last.from("nodePool", "replicas"), says+": Kubernetes refuses to change a pool from one kind to the other; %s, or make a pool "+
 			"of another name", d.name, instead)
 	}
 	return all

@@ -79,6 +79,10 @@ func TestStaticPoolsInForce(t *testing.T) {
 		"turned off":           {entries(three), map[string]string{"karpenter_enabled": "false"}, running("fixed", 3), ""},
 		"the build pool": {build("true"), build("false"), running("build", 2),
 			"build_node_enabled : pool build is not there any more, and it is static"},
+		"put back while it is being removed": {nil, entries(three),
+			plan.Facts{Pools: map[string]plan.PoolFacts{"fixed": {Nodes: 1}}}, params.ParamAdditional + " [0].nodePool.replicas: is not static"},
+		"put back as it was": {nil, entries(pods), plan.Facts{Pools: map[string]plan.PoolFacts{"fixed": {Nodes: 1}}}, ""},
+		"a pool of others":   {nil, entries(three), plan.Facts{Pools: map[string]plan.PoolFacts{"fixed": {Others: true}}}, ""},
 	} {
 		inForce := &plan.Plan{NodePools: plan.NodePools{Objects: withStatic(t, c.before).Objects()}}
 		got := withStatic(t, c.after).Static(c.facts, inForce)
@@ -91,6 +95,26 @@ func TestStaticPoolsInForce(t *testing.T) {
 		place, part, _ := strings.Cut(c.want, ": ")
 		if len(got) != 1 || got[0].Parameter+" "+got[0].Path != place || !strings.Contains(got[0].Message, part) {
 			t.Errorf("%s: %+v, want %s", what, got, c.want)
+		}
+	}
+}
+
+// A new pool cannot have the name of a NodePool that others made. One in force stays, whatever becomes of its label.
+func TestTakenNames(t *testing.T) {
+	facts := plan.Facts{Pools: map[string]plan.PoolFacts{"ci": {Others: true}, "ours": {}}}
+	list := entries(`{"name":"ours"},{"name":"ci"}`)
+	for what, c := range map[string]struct {
+		before, after map[string]string
+		problems      int
+	}{
+		"new":        {nil, list, 1},
+		"in force":   {list, list, 0},
+		"turned off": {nil, map[string]string{"karpenter_enabled": "false"}, 0},
+	} {
+		got := withStatic(t, c.after).Taken(facts, &plan.Plan{NodePools: plan.NodePools{Objects: withStatic(t, c.before).Objects()}})
+		if len(got) != c.problems || len(got) > 0 && (got[0].Parameter != params.ParamAdditional || !strings.HasPrefix(got[0].Path, "[1]") ||
+			!strings.Contains(got[0].Message, "a NodePool ci that rack demo did not make")) {
+			t.Errorf("%s: %+v", what, got)
 		}
 	}
 }

@@ -295,6 +295,51 @@ func takesOff(t *testing.T, state plan.AutoscalerState, audited, unpinned bool) 
 	}
 }
 
+// Pods that do not get ready do not keep Karpenter from being turned off. Kubernetes says of a Deployment that was scaled up again only
+// that it is not available.
+func TestRestoredPodsThatDoNotGetReady(t *testing.T) {
+	s, ca := begin(t), autoscaler("ca", image)
+	s.Create(ca)
+	s.RolledOut(ca)
+	s.run(plan.AutoscalerOff, true)
+	s.settled(ca, plan.AutoscalerOff)
+	s.run(plan.AutoscalerBaseline, true)
+	s.Status(ca, object{"observedGeneration": s.Get(ca).GetGeneration(), "replicas": 1, "updatedReplicas": 1, "unavailableReplicas": 1,
+		"conditions": []any{
+			object{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
+			object{"type": "Available", "status": "False", "lastTransitionTime": s.clock.Format(time.RFC3339)},
+		}})
+	s.clock = s.clock.Add(patience - time.Second)
+	if progress := s.run(plan.AutoscalerBaseline, false); progress.Wait == 0 || !strings.Contains(progress.Note, "0 of 1 pods ready") {
+		t.Errorf("%+v", progress)
+	}
+	s.clock = s.clock.Add(time.Second)
+	progress := s.run(plan.AutoscalerBaseline, false)
+	if progress.Wait > 0 || len(progress.Warnings) != 1 || !strings.Contains(progress.Warnings[0].Message, "0 of 1 pods ready") ||
+		len(s.baselines.Kept) > 0 {
+		t.Errorf("%+v, baselines %v", progress, s.baselines.Kept)
+	}
+}
+
+// What others set back counts no more once Karpenter is off: the next hand-over is not left undone because of it.
+func TestAContestEndsWithTurningOff(t *testing.T) {
+	s, ca := begin(t), autoscaler("ca", image)
+	s.Create(ca)
+	s.RolledOut(ca)
+	for range 2 {
+		s.run(plan.AutoscalerOff, true)
+		s.settled(ca, plan.AutoscalerOff)
+		s.Change(ca, func(live *unstructured.Unstructured) {
+			live.SetAnnotations(nil)
+			deployment{live}.scale(1)
+		})
+		s.RolledOut(ca)
+	}
+	s.run(plan.AutoscalerOff, false) // contested
+	s.run(plan.AutoscalerBaseline, false)
+	s.run(plan.AutoscalerOff, true)
+}
+
 func TestWithoutABaselineFallsBackOnce(t *testing.T) {
 	s, o := begin(t), autoscaler("ca", image)
 	s.Create(o)

@@ -2,6 +2,7 @@ package autoscaler
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -27,6 +28,9 @@ func (r *run) back(ctx context.Context, all []unstructured.Unstructured, marked 
 		case err != nil:
 			return err
 		case !made:
+			if err := r.arbiter().Withdraw(ctx, r.plan.Rack, contest(live)); err != nil {
+				return err
+			}
 			return r.finish(ctx, live)
 		}
 		marked := live.copy() // again, so that restoring it may be interrupted
@@ -64,15 +68,20 @@ func (r *run) restore(ctx context.Context, live deployment) error {
 	return r.write(ctx, live, wanted)
 }
 
-// finish waits for the restored Deployment's pods and forgets the baseline. Pods that Kubernetes has given up on do not
-// keep Karpenter from being turned off.
+// patience is how long finish waits for pods that do not get ready. Kubernetes gives up on a new template only, and not on one that was
+// scaled up again.
+const patience = 5 * time.Minute
+
+// finish waits for the restored Deployment's pods and forgets the baseline. Pods that do not get ready do not keep Karpenter from
+// being turned off.
 func (r *run) finish(ctx context.Context, live deployment) error {
 	rollout, err := k8s.RolloutOf(live.Unstructured)
 	if err != nil {
 		return err
 	}
 	subject := k8s.Subject(live.Unstructured)
-	if rollout.Stuck {
+	available, since, _ := k8s.Condition(live.Unstructured, "Available")
+	if !rollout.Done && (rollout.Stuck || available == "False" && r.Now().Sub(since) >= patience) {
 		r.progress.Warn("karpenter_enabled", "%s is as it was before Karpenter, and its pods do not get ready: %s. "+
 			"Look at the pods (kubectl describe): they failed before Karpenter too, or what they need has changed.", subject, rollout.Note)
 	} else if !rollout.Done {

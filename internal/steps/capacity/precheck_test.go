@@ -145,6 +145,11 @@ func TestMigratedGroupsThatComeBack(t *testing.T) {
 	s.pod("third", "k-0", "1500m")
 	s.refused("have cpu 4,", "node group system comes back with 2 of at most 2 nodes")
 
+	t.Log("with a maximum that was raised since")
+	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(0, 0, 3))
+	s.asked()
+	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(0, 0, 1))
+
 	t.Log("those whose instances end are replaced")
 	cordoned(object{ownership.TagRack: "demo", ownership.AnnotationMigrating: drain.Ended}, "system")
 	s.refused("have nothing free", "comes back with 2 of at most 2 nodes")

@@ -72,9 +72,6 @@ func (r *run) apply(ctx context.Context) error {
 	if err := r.forget(ctx); err != nil { // turned on again before it was off
 		return err
 	}
-	if err := r.takeBack(ctx); err != nil {
-		return err
-	}
 	contested, err := r.client.Contested(ctx, r.plan.Rack, r.plan.NodePools.Manifests())
 	if err != nil {
 		return err
@@ -82,6 +79,9 @@ func (r *run) apply(ctx context.Context) error {
 	if len(contested) > 0 {
 		return outcome.Reject("karpenter_enabled", "The cluster has objects of these names that rack %s did not make: %s. "+
 			"Delete or rename them, or leave karpenter_enabled at false.", r.plan.Rack, strings.Join(contested, ", "))
+	}
+	if err := r.takeBack(ctx); err != nil {
+		return err
 	}
 	if err := r.pruneOverlays(ctx); err != nil {
 		return err
