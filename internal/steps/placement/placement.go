@@ -160,6 +160,10 @@ func (r *run) set(ctx context.Context, live *unstructured.Unstructured) error {
 	return cmp.Or(r.arbiter().Made(ctx, r.plan.Rack, baselineKey(live), pinned, ruling), waitFor(live, "its change has not been seen yet"))
 }
 
+// settling is how long after the placement a rollout that gets stuck counts as that of the placement, and not as one of its owner's
+// later. Kubernetes takes ten minutes for it, unless the owner wants another time.
+const settling = time.Hour
+
 // watch waits for the rollout of a pinned Deployment, and undoes a placement that keeps its pods from running.
 func (r *run) watch(ctx context.Context, live *unstructured.Unstructured, rollout k8s.Rollout) error {
 	reason, err := r.client.Unplaced(ctx, live, r.Now())
@@ -167,6 +171,10 @@ func (r *run) watch(ctx context.Context, live *unstructured.Unstructured, rollou
 		return err
 	}
 	if reason == "" && rollout.Stuck {
+		placed, err := r.Contests.Contest(ctx, r.plan.Rack, baselineKey(live))
+		if err != nil || r.Now().Sub(placed.Written) >= settling {
+			return err
+		}
 		reason = rollout.Note
 	}
 	if reason == "" {

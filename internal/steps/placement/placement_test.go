@@ -210,6 +210,30 @@ func TestUndoesAPinThatDoesNotFit(t *testing.T) {
 	s.waits("Deployment/kube-system/big", "pinned to system nodes Deployment/kube-system/big")
 }
 
+// A placement that keeps pods from running is undone, whatever the reason. A later release of the owner's that does not run is the
+// owner's own: its pods stay on system nodes, and the step does not wait for them.
+func TestARolloutThatIsStuck(t *testing.T) {
+	for what, changes := range map[string][]string{"the placement's": {"unpinned Deployment/kube-system/api"}, "a later one": nil} {
+		t.Run(what, func(t *testing.T) {
+			s := begin(t, "kube-system/api")
+			api := deployment("api", nil)
+			s.Create(node("True"))
+			s.deploy(api)
+			s.waits("Deployment/kube-system/api", "pinned to system nodes Deployment/kube-system/api")
+			if len(changes) == 0 {
+				s.RolledOut(api)
+				s.run()
+				s.clock = s.clock.Add(settling)
+			}
+			s.Status(api, object{"observedGeneration": s.Get(api).GetGeneration(), "replicas": 2, "updatedReplicas": 1,
+				"conditions": []any{object{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}}})
+			if progress := s.run(changes...); progress.Wait > 0 || len(progress.Warnings) != len(changes) {
+				t.Errorf("%+v", progress)
+			}
+		})
+	}
+}
+
 func TestLeavesAloneWhatIsNotReadyAsItIs(t *testing.T) {
 	s := begin(t, "kube-system/broken")
 	broken := deployment("broken", nil)

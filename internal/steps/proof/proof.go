@@ -128,7 +128,11 @@ func (r *run) autoscales(ctx context.Context, kept ...string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	live, err := refusals.Autoscaler(all, r.plan.Autoscaler.Deployment)
+	named := r.plan.Autoscaler.Deployment
+	live := k8s.Find(all, named)
+	if live == nil || live.GetAnnotations()[ownership.AnnotationAutoscaler] != r.plan.Rack { // else its image may have another name since
+		live, err = refusals.Autoscaler(all, named)
+	}
 	if err != nil || live == nil {
 		return false, err
 	}

@@ -222,6 +222,14 @@ func TestWhatNeedsNoProof(t *testing.T) {
 	untouched("a Cluster Autoscaler that does not scale")
 	s.autoscaler(1, object{ownership.AnnotationAutoscaler: "demo"})
 	untouched("a Cluster Autoscaler that was handed over, also while somebody scales it")
+	s.plan.Autoscaler.Deployment = "kube-system/ca"
+	s.Change(object{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": object{"name": "ca", "namespace": "kube-system"}},
+		func(live *unstructured.Unstructured) {
+			_ = unstructured.SetNestedSlice(live.Object, []any{map[string]any{"name": "ca", "image": "example.com/fork:2"}},
+				"spec", "template", "spec", "containers")
+		})
+	untouched("one that was handed over, and whose image has another name since")
+	s.plan.Autoscaler.Deployment = ""
 	s.build(0)
 	untouched("a build group at zero that nothing scales")
 	s.build(2)
