@@ -34,9 +34,7 @@ func (o *Observer) aged(ctx context.Context, config params.Config, kubernetes st
 		if inForce != nil && inForce.Goal != plan.GoalKarpenter && inForce.Last != nil {
 			inForce = inForce.Last // turning Karpenter off may be refused
 		}
-		own := config.Aliases() // of pools that select their own: a newer release that one tries out is not for the others
-		has := slices.DeleteFunc(aliasesOf(inForce), func(a string) bool { return slices.Contains(own, a) })
-		release, err := o.releaseOf(ctx, family, kubernetes, age, has)
+		release, err := o.releaseOf(ctx, family, kubernetes, age, inherited(inForce, config))
 		if err != nil {
 			return err
 		}
@@ -50,12 +48,17 @@ func (o *Observer) aged(ctx context.Context, config params.Config, kubernetes st
 	return nil
 }
 
-// aliasesOf returns the aliases of the pools of a plan.
-func aliasesOf(p *plan.Plan) (all []string) {
+// inherited returns the aliases of the pools of a plan, without those of pools that select their own: a newer release that one of them
+// tries out is not for the others.
+func inherited(p *plan.Plan, config params.Config) (all []string) {
 	if p == nil {
 		return nil
 	}
 	for _, object := range p.NodePools.Objects {
+		metadata, _ := object["metadata"].(map[string]any)
+		if name, _ := metadata["name"].(string); config.SelectsImages(name) {
+			continue
+		}
 		spec, _ := object["spec"].(map[string]any)
 		terms, _ := spec["amiSelectorTerms"].([]any)
 		for _, entry := range terms {

@@ -78,11 +78,12 @@ func TestAged(t *testing.T) {
 	}
 }
 
-// runs makes a plan the one in force whose pools have the aliases.
+// runs makes a plan the one in force whose pools, build and workload, have the aliases.
 func (s *scene) runs(aliases ...string) {
 	p := &plan.Plan{Format: plan.Format, Rack: "demo"}
-	for _, alias := range aliases {
-		class := plan.Object{"kind": "EC2NodeClass", "spec": map[string]any{"amiSelectorTerms": []any{map[string]any{"alias": alias}}}}
+	for i, alias := range aliases {
+		class := plan.Object{"kind": "EC2NodeClass", "metadata": map[string]any{"name": []string{"build", "workload"}[i]},
+			"spec": map[string]any{"amiSelectorTerms": []any{map[string]any{"alias": alias}}}}
 		p.NodePools.Objects = append(p.NodePools.Objects, class)
 	}
 	s.must(s.store.SavePlan(s.Context(), p))
@@ -100,6 +101,10 @@ func TestAgedBesideAPool(t *testing.T) {
 	config.Workload.Override.EC2NodeClass = map[string]any{"amiSelectorTerms": []any{map[string]any{"alias": "al2023@v20260828"}}}
 	if got := s.observed(config, plan.Records{}).Aged["al2023@latest-7d"]; got != "al2023@v20260821" {
 		t.Errorf("%q", got)
+	}
+	s.runs("al2023@v20260828", "al2023@v20260828")
+	if got := s.observed(config, plan.Records{}).Aged["al2023@latest-7d"]; got != "al2023@v20260828" {
+		t.Errorf("one selects what the others have: %q", got)
 	}
 }
 

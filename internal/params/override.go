@@ -335,6 +335,15 @@ func (c Config) Images() (ids, parameters []string) {
 	return ids, parameters
 }
 
+// SelectsImages reports whether a pool selects its AMIs itself, so that karpenter_ami_alias does not.
+func (c Config) SelectsImages(pool string) bool {
+	of := map[string]Pool{ownership.WorkloadPool: c.Workload, ownership.BuildPool: c.Build}
+	for _, p := range c.Additional {
+		of[p.Name] = p
+	}
+	return of[pool].AMI != "" || of[pool].Override.EC2NodeClass["amiSelectorTerms"] != nil
+}
+
 // Aliases returns the aliases of AMIs that are written.
 func (c Config) Aliases() (aliases []string) {
 	for _, family := range slices.Sorted(maps.Keys(c.AMIAliases)) {

@@ -109,13 +109,16 @@ func TestAnUpgradeOfSawhorseKeepsThePools(t *testing.T) {
 // release, another default of Sawhorse replaces no node.
 func TestPoolsFollowAnAliasByAge(t *testing.T) {
 	const hop, hops, aged = `"httpPutResponseHopLimit":1`, `"httpPutResponseHopLimit":2`, "al2023@latest-7d"
-	was := texts{"build_node_enabled": "true", "karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_ami_alias": aged}
-	for what, c := range map[string]struct{ written, release, instead, alias, kept string }{
-		"a newer release":                     {aged, "al2023@v20260828", hop, "al2023@v20260828", ""},
-		"a newer release and another default": {aged, "al2023@v20260828", hops, "al2023@v20260828", ""},
-		"the newest by its name":              {"al2023@latest", "", hop, "al2023@latest", ""},
-		"another default":                     {aged, "al2023@v20260801", hops, "al2023@v20260801", "build workload"},
+	const pin = `{"ec2NodeClass":{"amiSelectorTerms":[{"alias":"al2023@v20260801"}]}}`
+	for what, c := range map[string]struct{ written, release, instead, alias, kept, build string }{
+		"a newer release":                          {aged, "al2023@v20260828", hop, "al2023@v20260828", "", ""},
+		"a newer release and another default":      {aged, "al2023@v20260828", hops, "al2023@v20260828", "", ""},
+		"the newest by its name":                   {"al2023@latest", "", hop, "al2023@latest", "", ""},
+		"another default":                          {aged, "al2023@v20260801", hops, "al2023@v20260801", "build workload", ""},
+		"another default, and one pool selects it": {aged, "al2023@v20260801", hops, "al2023@v20260801", "build workload", pin},
 	} {
+		was := texts{"build_node_enabled": "true", "karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_ami_alias": aged,
+			params.ParamBuildConfig: c.build}
 		facts := offline
 		facts.Aged = map[string]string{aged: "al2023@v20260801"}
 		inForce := earlier(t, compared(t, was, facts, nil).Plan, hop, c.instead)

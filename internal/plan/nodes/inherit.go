@@ -63,13 +63,16 @@ func Inherit(earlier []Earlier, next plan.Plan, facts plan.Facts) (objects []pla
 
 // agedIn returns the releases that the pools of a plan have of aliases by age, as Facts.Aged has them.
 func agedIn(p plan.Plan, config params.Config) map[string]string {
-	aged, written := map[string]string{}, config.Aliases() // of pools that select their own
+	aged := map[string]string{}
 	for _, object := range p.NodePools.Objects {
+		if name, _ := inner(object, "metadata")["name"].(string); config.SelectsImages(name) {
+			continue
+		}
 		for _, term := range objects(inner(object, "spec")["amiSelectorTerms"]) {
 			alias, _ := term["alias"].(string)
 			family, _, _ := strings.Cut(alias, "@")
 			named := config.AMIAliases[family]
-			if _, _, is := plan.AgedAlias(named); is && !slices.Contains(written, alias) {
+			if _, _, is := plan.AgedAlias(named); is {
 				aged[named] = alias
 			}
 		}
