@@ -232,11 +232,12 @@ func (w *Writer) Deleted(aspect string) bool {
 	return written && last.Done && last.Value == ""
 }
 
-// Unseen returns what may be there below a path of aspects although a read did not find it, sorted.
+// Unseen returns what may be there below a path of aspects although a read did not find it, sorted; also what was being removed by a
+// call that was stopped, so that the next one completes that.
 func (w *Writer) Unseen(path string) []string {
 	var names []string
 	for _, aspect := range slices.Sorted(maps.Keys(w.written)) {
-		if name, below := strings.CutPrefix(aspect, path); below && w.Created(aspect) {
+		if name, below := strings.CutPrefix(aspect, path); below && (w.Created(aspect) || !w.written[aspect].Done) {
 			names = append(names, name)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -99,6 +100,9 @@ func (c crd) check(object any) (unknown []string, refused, broken field.ErrorLis
 	defaulting.PruneNonNullableNullsWithoutDefaults(copied, c.structural)
 	defaulting.Default(copied, c.structural)
 	refused = validation.ValidateCustomResource(nil, copied, c.validator)
+	if fields, is := copied.(map[string]any); is {
+		refused = append(refused, listtype.ValidateListSetsAndMaps(nil, c.structural, fields)...)
+	}
 	broken, _ = c.rules.Validate(context.Background(), nil, c.structural, copied, nil, celconfig.RuntimeCELCostBudget)
 	if len(refused) > 0 {
 		// The API server stops here. Users get all problems at once, so the errors of the rules are kept, except those

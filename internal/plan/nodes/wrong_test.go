@@ -153,3 +153,22 @@ func TestWrongValues(t *testing.T) {
 		t.Errorf("%d cases", cases)
 	}
 }
+
+// From Karpenter 1.14.3 on, the reasons of a budget are a set, in which the API server takes nothing twice.
+func TestAReasonTwice(t *testing.T) {
+	for version, refused := range map[string]bool{"1.10.0": false, "1.14.3": true} {
+		parsed := params.Parse(params.Input{Rack: "demo", Params: map[string]string{
+			"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_version": version,
+			"karpenter_config": `{"nodePool":{"disruption":{"budgets":[{"nodes":"1","reasons":["Drifted","Drifted"]}]}}}`,
+		}})
+		found := Compile(parsed.Config, plan.Facts{}).Check()
+		if len(parsed.Problems) > 0 || len(found) > 0 != refused {
+			t.Errorf("%s: %v, %v", version, parsed.Problems, found)
+		}
+		for _, p := range found {
+			if p.Path != "nodePool.disruption.budgets[0].reasons[1]" || !strings.Contains(p.Message, "Drifted") {
+				t.Errorf("%s: %+v", version, p)
+			}
+		}
+	}
+}

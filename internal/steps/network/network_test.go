@@ -3,8 +3,11 @@ package network
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -107,15 +110,20 @@ func TestTagOfAnotherClusterIsRejected(t *testing.T) {
 }
 
 func TestInterrupted(t *testing.T) {
+	var step *Step
 	awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
 		cloud, n := begin()
+		step = n
 		if _, err := n.Run(t.Context(), wanted("subnet-a", "subnet-b"), ""); err != nil {
 			t.Fatal(err)
 		}
+		cloud.Pass(time.Hour)
 		cloud.Forget()
 		return cloud, func() (bool, error) {
 			progress, err := n.Run(t.Context(), wanted("subnet-b", "subnet-c"), "")
 			return progress.Wait == 0, err
 		}
-	}, func(cloud *awsfake.Cloud) any { return fmt.Sprint(tagged(cloud)) })
+	}, func(cloud *awsfake.Cloud) any { // a tag that is recorded as Sawhorse's would be removed also if somebody else sets it later
+		return fmt.Sprint(tagged(cloud), slices.Sorted(maps.Keys(step.Baselines.(*awsfake.Recorder).Kept)))
+	})
 }
