@@ -352,7 +352,7 @@ var Table = []Param{
 		set:         setter(boolean, func(c *Config) *bool { return &c.Enabled })},
 	{Name: ParamFreeze, Section: SectionController, Default: "false", Value: boolValue,
 		Description: "true adds a disruption budget of 0 nodes to every pool, so that Karpenter consolidates and replaces no node; " +
-			"expiry, interruptions and node repair go on. It takes effect also while other parameters are wrong.",
+			"expiry, interruptions and, before Karpenter 1.15, node repair go on. It takes effect also while other parameters are wrong.",
 		set: setter(boolean, func(c *Config) *bool { return &c.Freeze })},
 	{
 		Name: "karpenter_image_repository", Section: SectionRack, Absent: "the chart's",
