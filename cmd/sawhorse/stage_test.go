@@ -46,10 +46,13 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// before publishes the status when it is read.
+// before publishes the status when it is read, with the time of a change that it answers.
 func (s *stage) before(call string) error {
 	if s.denied != "" && strings.HasPrefix(call, s.denied+".") {
 		return &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "no"}
+	}
+	if s.status != nil && s.status.Change != nil && s.status.Change.Modified.IsZero() { // it is answered by now
+		s.status.Change.Modified = s.cloud.Now()
 	}
 	if delete(s.cloud.SSM.Values, statusName); s.status != nil {
 		s.cloud.SSM.Values[statusName] = statusText(s.T, *s.status)

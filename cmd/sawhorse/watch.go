@@ -176,6 +176,8 @@ type finding struct {
 	// status is nil if no pass has written one.
 	status *store.Status
 	tree   store.Tree
+	// change is the parameter change; nil if there is none.
+	change *store.Version
 	// last is the pass that ended last; nil if it was not found.
 	last *pass
 }
@@ -186,6 +188,9 @@ func (w *watcher) find(ctx context.Context, followed *pass) (finding, error) {
 	var f finding
 	var err error
 	if f.tree, err = store.ReadTree(ctx, w.ssm, paths().Params(w.rack)); err != nil {
+		return f, err
+	}
+	if f.change, err = store.ReadVersion(ctx, w.ssm, paths().Change(w.rack)); err != nil {
 		return f, err
 	}
 	if followed != nil {
@@ -212,17 +217,21 @@ func (w *watcher) find(ctx context.Context, followed *pass) (finding, error) {
 	return f, err
 }
 
-// seen reports whether the last pass has read the current parameters. A rack with parameters but without pass and
+// seen reports whether the last pass has read the current parameters, and has answered the last change. A rack with parameters but without pass and
 // status is new: a pass will begin soon.
 func (f finding) seen() bool {
 	return len(f.unseen()) == 0 && (f.last != nil || f.status != nil || len(f.tree.Values) == 0)
 }
 
-func (f finding) unseen() []string {
-	if f.last == nil {
-		return nil
+// unseen returns what the last pass has not seen: parameters, and the parameter change, which the status answers.
+func (f finding) unseen() (all []string) {
+	if f.last != nil {
+		all = f.last.unseen(f.tree.Versions)
 	}
-	return f.last.unseen(f.tree.Versions)
+	if f.change != nil && (f.status == nil || !f.status.Change.Answers(*f.change)) {
+		all = append(all, fmt.Sprintf("change version %d", f.change.Number))
+	}
+	return all
 }
 
 // unsaid returns the result of the last pass, if that pass did not write the status because the status

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 // settled returns a stage on which a write was reconciled an hour ago.
@@ -165,6 +166,29 @@ func TestWatchGivesUpOnAWriteThatNoPassSees(t *testing.T) {
 		t.Errorf("%.0f s, %q, %T", seconds, lines, end)
 	}
 	concludes(t, end, "no pass has seen karpenter_enabled version 2")
+}
+
+// The parameter change is seen when the status answers it.
+func TestWatchWaitsForTheChangeToBeAnswered(t *testing.T) {
+	t.Parallel()
+	s := settled(t, outcome.StateReconciled)
+	change := strings.Replace(statusName, "status", "change", 1)
+	s.cloud.SSM.Write(change, `{"set":{"node_disk":"30"}}`)
+	_, seconds, end := s.watched()
+	concludes(t, end, "no pass has seen change version 1")
+	if !errors.As(end, new(undecided)) || seconds != patience.Seconds() {
+		t.Errorf("nobody answers: %.0f s, %T", seconds, end)
+	}
+	s.acts = []func(){nil, nil, nil, nil, func() {
+		e := s.begins("second").reads("Unchanged", true)
+		s.reports(e, outcome.StateReconciled)
+		s.status.Change = &store.ChangeStatus{Version: 1, Outcome: store.ChangeRefused}
+		e.ends()
+	}}
+	_, seconds, end = s.watched()
+	if concludes(t, end, ""); seconds < 5 || seconds > 5+lag.Seconds() {
+		t.Errorf("%.0f s", seconds)
+	}
 }
 
 // Without a write since the last pass, a requested pass may still begin, and Step Functions' list may be behind.

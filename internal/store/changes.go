@@ -214,9 +214,10 @@ func (c *Changes) Take(versions []Version, most int) (all bool) {
 }
 
 // isNew reports whether a version of the parameter change was written after the last one that was read.
-func (c *Changes) isNew(v Version) bool {
-	return v.Modified.After(c.Modified) || v.Modified.Equal(c.Modified) && v.Number > c.Version
-}
+func (c *Changes) isNew(v Version) bool { return v.after(c.Version, c.Modified) }
+
+// Answers reports whether a status tells what became of a version of the parameter change, or of a later one. It may be nil.
+func (s *ChangeStatus) Answers(v Version) bool { return s != nil && !v.after(s.Version, s.Modified) }
 
 // Accept puts a change in force. tree is the one on which it was judged, without this change.
 func (c *Changes) Accept(i int, tree Tree, now time.Time) {

@@ -29,6 +29,11 @@ type Version struct {
 	By string
 }
 
+// after reports whether a version was written after another one. Those of a parameter that was deleted begin again.
+func (v Version) after(number int64, modified time.Time) bool {
+	return v.Modified.After(modified) || v.Modified.Equal(modified) && v.Number > number
+}
+
 // VersionReader is the part of SSM's API that reading one parameter needs.
 type VersionReader interface {
 	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
