@@ -165,7 +165,8 @@ refused: a pass would change nothing
 		{"refused, and frozen", onWith(`"karpenter_arch":"x86","karpenter_freeze":"true"`, wasOn), 1,
 			`problem  karpenter_arch: karpenter_arch is "x86"; allowed is amd64, arm64, or both with a comma; did you mean amd64?
 warning  karpenter_freeze: karpenter_freeze is true: Karpenter consolidates no nodes and replaces none after a change; ` +
-				`it still replaces nodes that expire (karpenter_node_expiry), that EC2 interrupts, or, before Karpenter 1.15, that node repair finds unhealthy; ` +
+				`it still replaces nodes that expire (karpenter_node_expiry), that EC2 interrupts, or, before Karpenter 1.15, ` +
+				`that node repair finds unhealthy; ` +
 				`write false when the freeze is over
 refused: a pass would only do this to what is in force
  1. nodepools/freeze     freeze of the NodePools that exist

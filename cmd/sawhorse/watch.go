@@ -217,8 +217,8 @@ func (w *watcher) find(ctx context.Context, followed *pass) (finding, error) {
 	return f, err
 }
 
-// seen reports whether the last pass has read the current parameters, and has answered the last change. A rack with parameters but without pass and
-// status is new: a pass will begin soon.
+// seen reports whether the last pass has read the current parameters, and has answered the last change. A rack with parameters but
+// without pass and status is new: a pass will begin soon.
 func (f finding) seen() bool {
 	return len(f.unseen()) == 0 && (f.last != nil || f.status != nil || len(f.tree.Values) == 0)
 }

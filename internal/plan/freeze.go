@@ -92,7 +92,8 @@ func (r Records) Brakes() (names []string) {
 
 // unfrozen is what a freeze does not stop, and how it ends.
 const unfrozen = "Karpenter consolidates no nodes and replaces none after a change; it still replaces nodes that expire " +
-	"(karpenter_node_expiry), that EC2 interrupts, or, before Karpenter 1.15, that node repair finds unhealthy; write false when the freeze is over"
+	"(karpenter_node_expiry), that EC2 interrupts, or, before Karpenter 1.15, that node repair finds unhealthy; write false when the " +
+	"freeze is over"
 
 // FreezeAdvice returns the warning about the freeze of a rack: what it does if it is in force, and why it is not, or still
 // is, if the parameter says something else. wanted is the parameter, or nil if it was refused or is not known: then the

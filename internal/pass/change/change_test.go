@@ -290,7 +290,8 @@ func (s *scene) gaveUp(version int64, parameter string) string {
 	var err error
 	for range 2 { // the answer may be lost
 		_, err = s.run()
-		if !errors.As(err, &rejected) || rejected.Change != version || len(rejected.Problems) != 1 || rejected.Problems[0].Parameter != parameter {
+		if !errors.As(err, &rejected) || rejected.Change != version || len(rejected.Problems) != 1 ||
+			rejected.Problems[0].Parameter != parameter {
 			s.Fatalf("%v (%+v)", err, rejected)
 		}
 	}

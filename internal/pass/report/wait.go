@@ -10,9 +10,9 @@ import (
 // brief is how long a report of a wait may take. The pass goes on only then.
 const brief = 5 * time.Second
 
-// wait adds to the status parameter what the pass waits for and what became of the last change, beside what the last pass reported. Before the first report there
-// is nothing else in it. The record says so first, so that the end of the pass removes it, or of the next one if this one is
-// stopped.
+// wait adds to the status parameter what the pass waits for and what became of the last change, beside what the last pass reported.
+// Before the first report there is nothing else in it. The record says so first, so that the end of the pass removes it, or of the next
+// one if this one is stopped.
 func (r *Report) wait(ctx context.Context, event Event) error {
 	ctx, end := context.WithTimeout(ctx, brief)
 	defer end()

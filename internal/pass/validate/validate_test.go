@@ -56,8 +56,8 @@ func TestFromNothingToKarpenterAndBack(t *testing.T) {
 	t.Log("off")
 	s.write(off)
 	s.wants(s.pass(false), outcome.PassPlanned, true,
-		"proof nodegroups/fit nodegroups/build nodegroups/capacity autoscaler controller/serve nodepools controller/release queue infrastructure "+
-			"nodegroups/placement")
+		"proof nodegroups/fit nodegroups/build nodegroups/capacity autoscaler controller/serve nodepools controller/release queue "+
+			"infrastructure nodegroups/placement")
 	if r := s.records(); r.Goal != plan.GoalAccess || !r.WasOn || r.Credentials != "podidentity" {
 		t.Errorf("%+v", r)
 	}

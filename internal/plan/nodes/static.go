@@ -29,8 +29,8 @@ func (c Compiled) Taken(facts plan.Facts, inForce *plan.Plan) (found []params.Pr
 }
 
 // Static returns a problem for each pool in force, or that is being removed, that would become static or would no longer be, because the
-// API server refuses both; and for each static one that the plan does not have any more and that has nodes, unless the pass is forced to remove it: Karpenter
-// ends them without regard to budgets.
+// API server refuses both; and for each static one that the plan does not have any more and that has nodes, unless the pass is forced
+// to remove it: Karpenter ends them without regard to budgets.
 func (c Compiled) Static(facts plan.Facts, inForce *plan.Plan) (found []params.Problem) {
 	if inForce == nil || !c.config.Enabled {
 		return nil
@@ -64,8 +64,8 @@ func (c Compiled) Static(facts plan.Facts, inForce *plan.Plan) (found []params.P
 		if fixed {
 			says, instead = "is not there, and NodePool %s in force is static", "write it again"
 		}
-		all.refuse(last.from("nodePool", "replicas"), says+": Kubernetes refuses to change a pool from one kind to the other; %s, or make a pool "+
-			"of another name", d.name, instead)
+		all.refuse(last.from("nodePool", "replicas"), says+": Kubernetes refuses to change a pool from one kind to the other; %s, or make "+
+			"a pool of another name", d.name, instead)
 	}
 	return all
 }
