@@ -120,9 +120,9 @@ func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
 		}
 	case "resync":
 		return []awsiam.PolicyStatement{
-			on([]string{records, list}, update, get, put, query),
+			on([]string{records, list}, get, put, query),
+			on([]string{records, list, rollouts}, update), // the last of a pass that was stopped after it had made the pools
 			on([]string{changes, plans, rollouts}, get),
-			on([]string{rollouts}, update), // of a pass that was stopped after it had made the pools
 		}
 	case "rollout": // the status records, and the rollouts
 		return []awsiam.PolicyStatement{on([]string{records, rollouts}, update, get, query)}
