@@ -48,7 +48,9 @@ var mayImport = map[string][]string{
 	"internal/steps/admin":      append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/autoscaler": append([]string{"internal/k8s", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/proof":      append([]string{"internal/k8s", "internal/steps/refusals"}, stepMayUse...),
-	"internal/steps/capacity":   append([]string{"events", "internal/drain", "internal/k8s", "internal/steps/refusals"}, stepMayUse...),
+	"internal/steps/capacity": append([]string{
+		"events", "internal/drain", "internal/k8s", "internal/steps/refusals", "internal/steps/updates",
+	}, stepMayUse...),
 	"internal/steps/controller": append([]string{
 		"internal/k8s", "internal/karpenter", "internal/steps/admin", "internal/steps/refusals",
 	}, stepMayUse...),

@@ -5,6 +5,7 @@
 package capacity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,13 +20,16 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/resource"
 	"github.com/sawhorse-io/sawhorse/internal/steps/refusals"
+	"github.com/sawhorse-io/sawhorse/internal/steps/updates"
 )
 
 // EKS lists the EKS calls of the step.
 type EKS interface {
 	DescribeNodegroup(context.Context, *eks.DescribeNodegroupInput, ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error)
 	UpdateNodegroupConfig(context.Context, *eks.UpdateNodegroupConfigInput, ...func(*eks.Options)) (*eks.UpdateNodegroupConfigOutput, error)
+	updates.EKS
 }
 
 // poll is how long to wait before the nodes that start are read again. patience is how long to wait if the operator has to
@@ -38,6 +42,8 @@ type Step struct {
 	Connect     k8s.Connector
 	Baselines   outcome.Recorder
 	Checkpoints outcome.Recorder
+	Written     resource.Records
+	Now         func() time.Time
 }
 
 // Run runs one part of the step: fit, which checks for capacity, or capacity, which provides it.
@@ -194,23 +200,41 @@ func waiting(groups []*group) string {
 
 // raise asks EKS for the further nodes.
 func (r *run) raise(ctx context.Context, groups []*group) error {
-	for _, g := range groups {
-		if g.added == 0 {
-			continue
-		}
-		to := g.size.Desired + g.added
-		_, err := r.EKS.UpdateNodegroupConfig(ctx, &eks.UpdateNodegroupConfigInput{
-			ClusterName: &r.plan.Cluster.Name, NodegroupName: &g.name, ScalingConfig: &types.NodegroupScalingConfig{
-				MinSize: new(int32(g.size.Min)), MaxSize: new(int32(g.size.Max)), DesiredSize: new(int32(to))},
-		})
-		if errors.As(err, new(*types.ResourceInUseException)) {
-			continue // another update is under way, and the next call asks again
-		}
-		if err != nil {
-			return fmt.Errorf("node group %s: scale to %d nodes: %w", g.name, to, err)
-		}
-		r.progress.Changed(fmt.Sprintf("scaled from %d to %d nodes to make room for the pods of Karpenter's; "+
-			"it keeps that size, and Cluster Autoscaler takes idle nodes away later", g.size.Desired, to), "node group %s", g.name)
+	groups = slices.DeleteFunc(slices.Clone(groups), func(g *group) bool { return g.added == 0 })
+	if len(groups) == 0 {
+		return nil
 	}
+	w, err := resource.Open(ctx, r.Written, r.plan.Rack, "capacity", r.Now)
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		if err == nil {
+			err = r.scaleUp(ctx, g, updates.Last{EKS: r.EKS, Writer: w, Cluster: r.plan.Cluster.Name, Group: g.name})
+		}
+	}
+	_, err = w.End(ctx, err)
+	return err
+}
+
+// scaleUp asks EKS for the further nodes of a group. If EKS has accepted that before, and then failed to do it, the error says why.
+func (r *run) scaleUp(ctx context.Context, g *group, last updates.Last) error {
+	if words, err := last.Failed(ctx); err != nil || words != "" {
+		return cmp.Or(err, fmt.Errorf("node group %s: %s", g.name, words))
+	}
+	to := g.size.Desired + g.added
+	out, err := r.EKS.UpdateNodegroupConfig(ctx, &eks.UpdateNodegroupConfigInput{
+		ClusterName: &r.plan.Cluster.Name, NodegroupName: &g.name, ScalingConfig: &types.NodegroupScalingConfig{
+			MinSize: new(int32(g.size.Min)), MaxSize: new(int32(g.size.Max)), DesiredSize: new(int32(to))},
+	})
+	if errors.As(err, new(*types.ResourceInUseException)) {
+		return nil // another update is under way, and the next call asks again
+	}
+	if err != nil {
+		return fmt.Errorf("node group %s: scale to %d nodes: %w", g.name, to, err)
+	}
+	last.Began(out.Update)
+	r.progress.Changed(fmt.Sprintf("scaled from %d to %d nodes to make room for the pods of Karpenter's; "+
+		"it keeps that size, and Cluster Autoscaler takes idle nodes away later", g.size.Desired, to), "node group %s", g.name)
 	return nil
 }

@@ -55,6 +55,24 @@ func TestThereIsRoom(t *testing.T) {
 	}
 }
 
+// EKS may accept an update and fail to make it. The pass then fails with EKS's own words, and the next one asks again.
+func TestAnUpdateThatFails(t *testing.T) {
+	s := begin(t)
+	s.karpenter("1500m", "1500m", "1500m")
+	s.cloud.EKS.Fails = []types.ErrorDetail{{ErrorCode: types.ErrorCodeAccessDenied, ErrorMessage: new("the role is gone")}}
+	const scaled = "node group system: scaled from 2 to 3 nodes"
+	if changes, _, err := s.call(); err != nil || !strings.Contains(changes, scaled) {
+		t.Errorf("%s, %v", changes, err)
+	}
+	changes, _, err := s.call()
+	if err == nil || changes != "" || !strings.Contains(err.Error(), "node group system: ") || !strings.Contains(err.Error(), "the role is gone") {
+		t.Errorf("%s, %v", changes, err)
+	}
+	if changes, _, err := s.call(); err != nil || !strings.Contains(changes, scaled) {
+		t.Errorf("%s, %v", changes, err)
+	}
+}
+
 // Init containers count as the scheduler counts them, and a node takes a limited number of pods.
 func TestRequestsAreTheSchedulers(t *testing.T) {
 	s := begin(t)

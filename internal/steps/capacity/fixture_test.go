@@ -14,6 +14,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/testing/k8sfake"
 )
@@ -41,7 +42,8 @@ func begin(t *testing.T) *scene {
 			},
 		},
 	}
-	s.step = &Step{EKS: cloud.EKS, Connect: api.Dial, Baselines: s.baselines, Checkpoints: s.checkpoints}
+	s.step = &Step{EKS: cloud.EKS, Connect: api.Dial, Baselines: s.baselines, Checkpoints: s.checkpoints,
+		Written: &store.Store{DB: cloud.Table}, Now: cloud.Now}
 	cloud.EKS.Group("system", size(1, 2, 4), map[string]string{ownership.LabelSystemNode: "true"})
 	build := cloud.EKS.Group("build", size(0, 0, 3), map[string]string{ownership.LabelBuild: "true"})
 	build.Taints = []types.Taint{{Key: new("dedicated"), Value: new("build"), Effect: types.TaintEffectNoSchedule}}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/testing/k8stest"
 )
@@ -18,7 +19,7 @@ func TestOnARealAPIServer(t *testing.T) {
 	cluster, cloud := k8stest.New(t), awsfake.New()
 	step := &Step{
 		EKS: cloud.EKS, Connect: cluster.Connector("nodegroups"), Baselines: awsfake.NewBaselines(cloud),
-		Checkpoints: awsfake.NewCheckpoints(cloud),
+		Checkpoints: awsfake.NewCheckpoints(cloud), Written: &store.Store{DB: cloud.Table}, Now: cloud.Now,
 	}
 	p := &plan.Plan{Rack: "demo", Cluster: plan.Cluster{Name: "demo"}, Nodegroups: plan.Nodegroups{System: []string{"system"}}}
 	run := func(wait bool, changes int) {

@@ -27,7 +27,9 @@ func New(env handler.Env, dial k8s.Connector) (outcome.StepFunc, error) {
 		Contests: env.Store, Written: env.Store,
 		Drain: time.Duration(drain) * time.Second, Now: env.Now,
 		Placement: (&placement.Step{Connect: dial, Baselines: baselines, Contests: env.Store, Now: env.Now}).Run,
-		Capacity:  (&capacity.Step{EKS: client, Connect: dial, Baselines: baselines, Checkpoints: checkpoints}).Run,
+		Capacity: (&capacity.Step{
+			EKS: client, Connect: dial, Baselines: baselines, Checkpoints: checkpoints, Written: env.Store, Now: env.Now,
+		}).Run,
 	}
 	return step.Run, nil
 }
