@@ -26,8 +26,8 @@ type Pool struct {
 	// Held says why the oldest outdated, retiring or rotating node is still there: in Karpenter's words, by the freeze, window or
 	// budget that keeps it, or why launches of the pool fail.
 	Held string `json:"held,omitempty"`
-	// Since is the time (RFC 3339) since which the pool is not Ready, or has outdated or retiring nodes or ones that do not
-	// register; not that of rotating ones.
+	// Since is the time (RFC 3339) since which the pool is not Ready, has outdated or retiring nodes or ones that do not register, or
+	// lacks nodes of a static pool whose launches fail; not that of rotating ones.
 	Since string `json:"since,omitempty"`
 	// Unregistered is how many of the Nodes were launched and do not register.
 	Unregistered int `json:"unregistered,omitempty"`

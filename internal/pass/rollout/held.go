@@ -27,12 +27,12 @@ const (
 var blocks = map[string]bool{"DisruptionBlocked": true, "FailedDraining": true}
 
 // hear reads what Karpenter says in its events: why the oldest outdated or retiring node of each pool is still there, or the oldest
-// rotating one, why pods have no node, and which instances EC2 takes. Where there are neither pods nor such nodes, it reads only what is
-// said of NodeClaims, and without nodes nothing.
+// rotating one, why pods have no node, why a static pool lacks nodes, and which instances EC2 takes. Where there are neither pods nor
+// such nodes, it reads only what is said of NodeClaims, and without nodes nothing.
 func (v *view) hear(ctx context.Context, client *k8s.Client) error {
 	about, fields := v.oldest(), "source=karpenter"
 	if len(about)+len(v.waiters) == 0 {
-		if !v.counts() {
+		if !v.counts() && !v.lacking() {
 			return nil
 		}
 		fields += ",involvedObject.kind=" + k8s.NodeClaim.Name
@@ -74,6 +74,16 @@ func (v *view) held(p *pool, said *corev1.Event) string {
 		keeps = append(keeps, "launches of the pool fail: "+refused.words)
 	}
 	return strings.Join(append(keeps, brakes...), "; ")
+}
+
+// lacking reports whether a static pool has fewer nodes than it is to have.
+func (v *view) lacking() bool {
+	for _, p := range v.pools {
+		if p.lacks() {
+			return true
+		}
+	}
+	return false
 }
 
 // notReady counts the nodes that are not Ready, where no other brake holds the oldest node of a pool.

@@ -275,8 +275,9 @@ func (v *view) result() store.Pools {
 		p := v.pools[name]
 		if !p.removed {
 			p.judge(v.before[name], v.now)
+			p.launches(v.refused[name].words, v.before[name], v.now)
 		}
-		if p.Ready && p.Outdated+p.Retiring == 0 && p.Unregistered == 0 && p.Reason == "" {
+		if p.Ready && p.Outdated+p.Retiring == 0 && p.Unregistered == 0 && p.Reason == "" && p.since.IsZero() {
 			all = append(all, p.Pool)
 			continue
 		}
@@ -312,6 +313,30 @@ func (p *pool) judge(before store.Pool, now time.Time) {
 	}
 	if p.Unregistered > 0 { // which says more than the NodePool's condition
 		p.Reason = outcome.ShortenTo(mostReason, fmt.Sprintf("%d of %d nodes do not register: NodeClaim/%s", p.Unregistered, p.Nodes, stuck))
+	}
+}
+
+// lacks reports whether a static pool has fewer nodes than it is to have.
+func (p *pool) lacks() bool {
+	if p.object == nil || p.removed {
+		return false
+	}
+	replicas, _, _ := unstructured.NestedInt64(p.object.Object, "spec", "replicas")
+	return int64(p.Nodes) < replicas
+}
+
+// launches finds out whether a pool is degraded because its nodes are not launched: no pod waits for those of a static pool. One look may
+// see what passes, so a launch counts that still fails at the next one. before is the pool as it was last reported.
+func (p *pool) launches(refused string, before store.Pool, now time.Time) {
+	if refused == "" || p.Reason != "" || !p.lacks() {
+		return
+	}
+	since, err := time.Parse(time.RFC3339, before.Since)
+	if err != nil {
+		since = now
+	}
+	if p.begins(since); now.Sub(since) >= unready {
+		p.Reason = outcome.ShortenTo(mostReason, "launches of the pool fail: "+refused)
 	}
 }
 

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -166,6 +167,32 @@ func TestAPoolOfAPassThatFailed(t *testing.T) {
 	s.runs(claim("a", "gpu", "1", "1"))
 	s.shows(s.after(5*time.Minute), outcome.StateReconciled,
 		store.Pool{Pool: "gpu", Nodes: 1, Ready: true}, store.Pool{Pool: "workload", Ready: true})
+}
+
+// No pod waits for the nodes of a static pool. If EC2 refuses them, look after look, the rack is degraded all the same.
+func TestAStaticPoolWhoseLaunchesFail(t *testing.T) {
+	s := begin(t, "workload")
+	static := nodePool("workload")
+	static["spec"].(object)["replicas"] = 2
+	s.Remove(static)
+	s.Create(static)
+	s.ready("workload", start)
+	s.says(named("NodeClaim", "workload-abcde"), "InsufficientCapacityError", "VcpuLimitExceeded", 4*time.Minute)
+	if status := s.after(5 * time.Minute); status.State != outcome.StateReconciled || s.pool(status, "workload").Since == "" {
+		t.Errorf("at the first look: %+v", status)
+	}
+	s.says(named("NodeClaim", "workload-fghij"), "InsufficientCapacityError", "VcpuLimitExceeded", 9*time.Minute)
+	status := s.after(10 * time.Minute)
+	if p := s.pool(status, "workload"); status.State != outcome.StateDegraded || !strings.Contains(p.Reason, "VcpuLimitExceeded") {
+		t.Errorf("at the next: %+v", status)
+	}
+	for _, name := range []string{"a", "b"} {
+		s.runs(claim(name, "workload", "1", "1"))
+	}
+	status = s.after(15 * time.Minute)
+	if p := s.pool(status, "workload"); status.State != outcome.StateReconciled || p.Reason+p.Since != "" || p.Nodes != 2 {
+		t.Errorf("once they are there: %+v", status)
+	}
 }
 
 func TestAPoolThatStopsBeingReady(t *testing.T) {
