@@ -152,38 +152,54 @@ func (w *writer) between(ctx context.Context, one *store.Write) (edited bool, er
 	return edited, nil
 }
 
-// putBack writes again what was there before a change that was given up, unless somebody has written since. Where that fails too,
-// the change ends, and what is left of it is named.
+// putBack writes again what was there before a change that was given up, unless somebody has written since. One that fails keeps the
+// others from nothing. Where it fails for good, the change ends, and what is left of it is named.
 func (w *writer) putBack(ctx context.Context, i int) (later bool, err error) {
 	c := &w.List[i]
+	name, failure := "", error(nil)
 	for j := range c.Writes {
 		one := &c.Writes[j]
-		for one.Done && one.Version > 0 {
-			edited, err := w.between(ctx, one)
-			if err != nil {
-				return w.failed(ctx, i, one.Name, err)
-			}
-			if edited {
-				one.PutBack = false // the read was older than their write
-			}
-			if one.PutBack || w.live.Versions[one.Name] > one.Version {
-				break
-			}
-			at := w.Now()
-			version, err := w.put(ctx, one.Name, one.Before)
-			if err != nil {
-				return w.failed(ctx, i, one.Name, err)
-			}
-			one.Made(one.Version, version, at)
-			one.PutBack = true
-			c.Succeeded()
-			if err := w.save(ctx); err != nil {
-				return false, err
-			}
+		switch err := w.restore(ctx, c, one); {
+		case err == nil || failure != nil && outcome.Code(err) != "":
+		case outcome.Code(err) == "": // a wait, or no answer
+			return false, err
+		default:
+			name, failure = one.Name, err
 		}
+	}
+	if failure != nil {
+		return w.failed(ctx, i, name, failure)
 	}
 	w.End(i, w.Now(), w.left(c, "")...)
 	return false, w.save(ctx)
+}
+
+// restore writes again what was there before one write.
+func (w *writer) restore(ctx context.Context, c *store.Change, one *store.Write) error {
+	for one.Done && one.Version > 0 {
+		edited, err := w.between(ctx, one)
+		if err != nil {
+			return err
+		}
+		if edited {
+			one.PutBack = false // the read was older than their write
+		}
+		if one.PutBack || w.live.Versions[one.Name] > one.Version {
+			break
+		}
+		at := w.Now()
+		version, err := w.put(ctx, one.Name, one.Before)
+		if err != nil {
+			return err
+		}
+		one.Made(one.Version, version, at)
+		one.PutBack = true
+		c.Succeeded()
+		if err := w.save(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // standardTier is the maximum length of a value in SSM's standard tier, in bytes.
@@ -264,8 +280,11 @@ func (w *writer) giveUp(ctx context.Context, i int, name, why string) error {
 	return &outcome.Rejected{Change: version, Problems: w.List[i].Ends}
 }
 
-// abandon ends a change that was given up and could not be put back.
+// abandon ends a change that was given up and could not be put back. It requests another iteration, whose plan is made for what is left.
 func (w *writer) abandon(ctx context.Context, i int, code string) error {
+	if err := w.Store.Request(ctx, w.rack); err != nil {
+		return err
+	}
 	w.End(i, w.Now(), w.left(&w.List[i], code)...)
 	return w.save(ctx)
 }

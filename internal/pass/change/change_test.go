@@ -394,16 +394,21 @@ func TestAWriteThatIsThrottled(t *testing.T) {
 	s.gaveUp(1, "a")
 }
 
-// Where the value from before is not taken either, the change ends, and the status names what is left of it.
+// Where the value from before is not taken either, the change ends once all others are put back, and the status names what is left of it.
 func TestWhatCannotBePutBackIsNamed(t *testing.T) {
-	s := begin(t, map[string]string{"a": "0", "b": "0", "c": "0"}).change(map[string]string{"a": "1", "b": "1", "c": "1", "d": "1"})
+	s := begin(t, map[string]string{"b": "0", "bb": "0", "c": "0"}).change(map[string]string{"b": "1", "bb": "1", "c": "1", "d": "1"})
 	s.call()
 	s.cloud.SSM.Write(folder+"d", "theirs")
 	s.gaveUp(1, "d")
 	s.cloud.SSM.Write(folder+"c", "theirs too")
 	s.cloud.SSM.Patterns[folder+"b"] = "^[1-9]$"
+	requested := func() string { return awsfake.Text(s.cloud.Table.Items["rack#demo lease"], "requested") }
+	before := requested()
 	s.call()
-	s.holds(map[string]string{"a": "0", "b": "1", "c": "theirs too", "d": "theirs"})
+	s.holds(map[string]string{"b": "1", "bb": "0", "c": "theirs too", "d": "theirs"})
+	if requested() == before { // the plan was made for the values from before
+		t.Error("no other iteration is requested")
+	}
 	if last := s.changes().Last; s.states() != "ended" || len(last.Problems) != 3 || last.Problems[1].Parameter != "b" ||
 		last.Problems[2].Parameter != "c" || !strings.Contains(last.Problems[2].Message, "somebody else has written since") {
 		t.Errorf("%s, %+v", s.states(), last)
