@@ -71,7 +71,7 @@ func inherited(p *plan.Plan, config params.Config) (all []string) {
 }
 
 // releaseOf returns the newest release of a family that has been out for some time, is not newer than what @latest names, and has all
-// images that @latest has; "" if there is none. It is never older than what pools have already, unless AWS has withdrawn that: it stays
+// images that @latest has, or else the newest without; "" if there is none. It is never older than what pools have already, unless AWS has withdrawn that: it stays
 // though @latest has a kind of image since that it lacks. If none has been out so long, as when a version of Kubernetes is new, it is the
 // oldest.
 func (o *Observer) releaseOf(ctx context.Context, family, kubernetes string, age time.Duration, has []string) (string, error) {
@@ -116,7 +116,13 @@ func (o *Observer) releaseOf(ctx context.Context, family, kubernetes string, age
 			return release, nil
 		}
 	}
-	return "", nil
+	// None of them has all: the judgement knows which images the pools need.
+	for _, release := range all[min(old, len(all)):] {
+		if slices.Contains(has, family+"@"+release) {
+			return release, nil
+		}
+	}
+	return slices.Concat(all[min(old, len(all)):], []string{""})[0], nil
 }
 
 // lacks returns the kinds of images that @latest has and a release has not.

@@ -53,6 +53,16 @@ func TestAged(t *testing.T) {
 		}, "al2023@v20260821", "al2023@v20260821"},
 		{"what was withdrawn does not stay", "al2023@latest-7d", func(*scene) {}, "al2023@v20260901", "al2023@v20260821"},
 		{"all images are there", "al2023@latest-5d", func(s *scene) { s.publishes("v20260825", 6, "arm64-nvidia") }, "", "al2023@v20260821"},
+		{"none has all images", "al2023@latest-7d", func(s *scene) {
+			for _, release := range []string{"v20260814", "v20260821"} {
+				delete(s.cloud.SSM.Values, plan.BehindAlias("al2023@"+release, "1.35")[4].Parameter)
+			}
+		}, "", "al2023@v20260821"},
+		{"none has all images, and an old one is in force", "al2023@latest-7d", func(s *scene) {
+			for _, release := range []string{"v20260824", "v20260823", "v20260822"} {
+				s.publishes(release, 8, "arm64-nvidia")
+			}
+		}, "al2023@v20260814", "al2023@v20260814"},
 		{"none is so old", "al2023@latest-90d", func(*scene) {}, "", "al2023@v20260814"},
 		{"of another owner", "al2023@latest-7d", func(s *scene) {
 			for i := range s.cloud.EC2.Images {
