@@ -48,12 +48,13 @@ type run struct {
 	mu      sync.Mutex         // guards the fields below, which the sandboxes share
 	todo    map[string][]trial // by story
 	results []Result
-	again   map[string]bool // trials that have had their second chance
+	chances map[string]int           // how often a fault of a story did not fire
+	unfired map[string][]fault.Fault // what is to have another chance together, by story
 }
 
 // Run tries the faults that the options choose. Its error gives the number of trials that failed.
 func Run(ctx context.Context, sandbox Sandbox, options Options) error {
-	r := &run{Options: options, sandbox: sandbox, todo: map[string][]trial{}, again: map[string]bool{}}
+	r := &run{Options: options, sandbox: sandbox, todo: map[string][]trial{}, chances: map[string]int{}, unfired: map[string][]fault.Fault{}}
 	if err := r.on(ctx, 0, func(ctx context.Context, w *World) error {
 		var err error
 		r.recorded, err = record(ctx, w)
@@ -120,7 +121,7 @@ func (r *run) choose() {
 		single = single[:r.Sample]
 		slices.SortStableFunc(single, func(a, b trial) int { return order(a.story) - order(b.story) })
 	}
-	for _, t := range append(together(single, max(1, r.Together)), pairs(all, r.Pairs, random)...) {
+	for _, t := range append(together(single, r.together()), pairs(all, r.Pairs, random)...) {
 		r.todo[t.story] = append(r.todo[t.story], t)
 	}
 }
@@ -142,8 +143,16 @@ func (r *run) leftOf(stories []story) (n int) {
 			n += len(trials)
 		}
 	}
+	for name, faults := range r.unfired {
+		if len(stories) == 0 || slices.ContainsFunc(stories, func(s story) bool { return s.name == name }) {
+			n += (len(faults) + r.together() - 1) / r.together()
+		}
+	}
 	return n
 }
+
+// together is how many single faults are in one run of a story.
+func (r *run) together() int { return max(1, r.Together) }
 
 // errSpoiled reports that a sandbox cannot be used any more, because a trial on it did not recover.
 var errSpoiled = errors.New("the sandbox is not as it should be")
@@ -194,36 +203,50 @@ func (r *run) next(ctx context.Context, w *World, s story) error {
 	return r.note(t, result)
 }
 
-// take removes the next trial of a story from the queue. If none is left, it returns a trial without faults.
+// take removes the next trial of a story from the queue, and then what did not fire in those. If none is left, it returns a trial
+// without faults.
 func (r *run) take(s story) trial {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	queue := r.todo[s.name]
-	if len(queue) == 0 {
-		return trial{story: s.name}
+	if queue := r.todo[s.name]; len(queue) > 0 {
+		r.todo[s.name] = queue[1:]
+		return queue[0]
 	}
-	r.todo[s.name] = queue[1:]
-	return queue[0]
+	unfired := r.unfired[s.name]
+	some := min(len(unfired), r.together())
+	r.unfired[s.name] = unfired[some:]
+	return trial{s.name, unfired[:some]}
 }
 
-// note records a result, or queues the faults that did not fire for a second try.
+// note records a result, or queues the faults that did not fire for another try.
 func (r *run) note(t trial, result Result) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// The number of polling calls varies, and another fault may have changed the sequence of calls. Each such fault
-	// gets a second chance, alone.
-	if !r.again[fmt.Sprint(t)] {
-		for _, f := range result.Unfired {
-			alone := trial{t.story, []fault.Fault{f}}
-			r.again[fmt.Sprint(alone)] = true
-			r.todo[t.story] = append(r.todo[t.story], alone)
+	// The number of polling calls varies, and another fault may have changed the sequence of calls. Each such fault gets a second
+	// chance together with others, and a third one alone.
+	queued := func(f fault.Fault) bool {
+		key := fmt.Sprint(t.story, f)
+		switch r.chances[key]++; r.chances[key] {
+		case 1:
+			r.unfired[t.story] = append(r.unfired[t.story], f)
+		case 2:
+			r.todo[t.story] = append(r.todo[t.story], trial{t.story, []fault.Fault{f}})
+		default:
+			return false
 		}
-		if result.How == Unfired {
-			fmt.Fprintln(r.Out, "again:", result)
-			return nil
-		}
-		result.Faults = slices.DeleteFunc(result.Faults, func(f fault.Fault) bool { return slices.Contains(result.Unfired, f) })
+		return true
 	}
+	var again []fault.Fault
+	for _, f := range result.Unfired {
+		if queued(f) {
+			again = append(again, f)
+		}
+	}
+	if len(again) > 0 && result.How == Unfired {
+		fmt.Fprintln(r.Out, "again:", result)
+		return nil
+	}
+	result.Faults = slices.DeleteFunc(result.Faults, func(f fault.Fault) bool { return slices.Contains(again, f) })
 	r.results = append(r.results, result)
 	fmt.Fprintf(r.Out, "%s %4d left  %s\n", time.Now().Format("15:04:05"), r.leftOf(nil), result)
 	if result.How == Lost {

@@ -2,12 +2,14 @@ package chaos
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/heartbeat"
 )
 
 func TestDifference(t *testing.T) {
@@ -54,6 +56,44 @@ func recorded() *recording {
 			disable.name: {{Call: set, Count: 2}}, enable.name: {{Call: get, Count: 2}},
 		},
 		ordinary: map[fault.Call]int{get: 2},
+	}
+}
+
+// A fault that does not fire has a second chance with others of its kind, and a third one alone. Then it counts.
+func TestChancesOfAFault(t *testing.T) {
+	at := func(n int) fault.Fault { return fault.Fault{Nth: n, Kind: fault.Kill} }
+	a, b, c := at(1), at(2), at(3)
+	r := &run{Options: Options{Together: 2, Out: heartbeat.New(io.Discard, "")}, todo: map[string][]trial{}, chances: map[string]int{},
+		unfired: map[string][]fault.Fault{}}
+	note := func(of trial, unfired ...fault.Fault) {
+		t.Helper()
+		result := Result{How: Itself, Faults: of.faults, Unfired: unfired}
+		if len(unfired) == len(of.faults) {
+			result.How = Unfired
+		}
+		if err := r.note(of, result); err != nil {
+			t.Fatal(err)
+		}
+	}
+	takes := func(want ...fault.Fault) trial {
+		t.Helper()
+		got := r.take(enable)
+		if !slices.Equal(got.faults, want) {
+			t.Errorf("%v, want %v", got.faults, want)
+		}
+		return got
+	}
+	note(trial{enable.name, []fault.Fault{a, b}}, a)
+	note(trial{enable.name, []fault.Fault{b, c}}, b, c)
+	if left := r.left(); left != 2 {
+		t.Errorf("%d left", left)
+	}
+	note(takes(a, b), a)
+	note(takes(a), a) // alone, before what has its second chance
+	note(takes(c))
+	takes()
+	if len(r.results) != 4 || !slices.Equal(r.results[2].Unfired, []fault.Fault{a}) {
+		t.Errorf("%+v", r.results)
 	}
 }
 
