@@ -71,9 +71,9 @@ func inherited(p *plan.Plan, config params.Config) (all []string) {
 }
 
 // releaseOf returns the newest release of a family that has been out for some time, is not newer than what @latest names, and has all
-// images that @latest has, or else the newest without; "" if there is none. It is never older than what pools have already, unless AWS has withdrawn that: it stays
-// though @latest has a kind of image since that it lacks. If none has been out so long, as when a version of Kubernetes is new, it is the
-// oldest.
+// images that @latest has, or else the newest without; "" if there is none. It is never older than what pools have already, unless AWS
+// has withdrawn that: it stays though @latest has a kind of image since that it lacks. If none has been out so long, as when a version of
+// Kubernetes is new, it is the oldest.
 func (o *Observer) releaseOf(ctx context.Context, family, kubernetes string, age time.Duration, has []string) (string, error) {
 	released, of, err := o.releases(ctx, fmt.Sprintf(namesOf[family], kubernetes))
 	if err != nil {

@@ -65,7 +65,8 @@ func TestAnUpdateThatFails(t *testing.T) {
 		t.Errorf("%s, %v", changes, err)
 	}
 	changes, _, err := s.call()
-	if err == nil || changes != "" || !strings.Contains(err.Error(), "node group system: ") || !strings.Contains(err.Error(), "the role is gone") {
+	if err == nil || changes != "" || !strings.Contains(err.Error(), "node group system: ") ||
+		!strings.Contains(err.Error(), "the role is gone") {
 		t.Errorf("%s, %v", changes, err)
 	}
 	if changes, _, err := s.call(); err != nil || !strings.Contains(changes, scaled) {
