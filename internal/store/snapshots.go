@@ -99,11 +99,11 @@ func (s *Store) AddSnapshot(ctx context.Context, rack string, snapshot Snapshot)
 	values["snapshot"] = packed(snapshot)
 	err := s.put(ctx, values, new("attribute_not_exists(pk)"))
 	if refused(err) {
-		there, err := s.Snapshot(ctx, rack, snapshot.Number)
+		there, err := s.LastSnapshot(ctx, rack) // the function report may query snapshots, and not get one
 		switch {
 		case err != nil:
 			return err
-		case there == nil || there.Digest() != snapshot.Digest():
+		case there == nil || there.Number != snapshot.Number || there.Digest() != snapshot.Digest():
 			return ErrLeaseLost // only the pass that holds the lease adds snapshots
 		}
 		snapshot = *there

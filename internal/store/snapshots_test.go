@@ -35,6 +35,9 @@ func TestASnapshotIsAddedOnce(t *testing.T) {
 	for range 2 {
 		must(t, s.AddSnapshot(t.Context(), "demo", snapshot(1, noon, "20")))
 	}
+	if made := strings.Join(cloud.Made(), "\n"); strings.Contains(made, "GetItem") {
+		t.Errorf("the function report has no right to get a snapshot: %s", made)
+	}
 	if err := s.AddSnapshot(t.Context(), "demo", snapshot(1, later, "30")); !errors.Is(err, ErrLeaseLost) {
 		t.Errorf("the number is taken twice: %v", err)
 	}
