@@ -101,11 +101,14 @@ func (o *Observer) releaseOf(ctx context.Context, family, kubernetes string, age
 		}
 		return 1
 	})
+	if len(all) == 0 {
+		return "", nil
+	}
 	old := slices.IndexFunc(all, func(release string) bool {
 		return o.Now().Sub(released[release]) >= age || slices.Contains(has, family+"@"+release)
 	})
 	if old < 0 {
-		old = max(0, len(all)-1)
+		old = len(all) - 1
 	}
 	for _, release := range all[old:min(old+mostReleases, len(all))] {
 		images, err := o.aliasImages(ctx, []string{family + "@" + release}, kubernetes)
@@ -117,12 +120,12 @@ func (o *Observer) releaseOf(ctx context.Context, family, kubernetes string, age
 		}
 	}
 	// None of them has all: the judgement knows which images the pools need.
-	for _, release := range all[min(old, len(all)):] {
+	for _, release := range all[old:] {
 		if slices.Contains(has, family+"@"+release) {
 			return release, nil
 		}
 	}
-	return slices.Concat(all[min(old, len(all)):], []string{""})[0], nil
+	return all[old], nil
 }
 
 // lacks returns the kinds of images that @latest has and a release has not.

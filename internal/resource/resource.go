@@ -219,9 +219,9 @@ func (w *Writer) Created(aspect string) bool {
 	return last.Value != "" || !last.Done && slices.ContainsFunc(last.Earlier, func(value string) bool { return value != "" })
 }
 
-// Removal returns the last write of an aspect that was taken away within the Lag: the removal, or the creation since. What was made
+// Removed returns the last write of an aspect that was taken away within the Lag: the removal, or the creation since. What was made
 // before that began is what was removed, although AWS may still return it.
-func (w *Writer) Removal(aspect string) (last Record, is bool) {
+func (w *Writer) Removed(aspect string) (last Record, is bool) {
 	last, written := w.written[aspect]
 	return last, written && (last.Value == "" || slices.Contains(last.Earlier, ""))
 }

@@ -109,19 +109,19 @@ func TestAWriteThatMayNotHaveBeenMadeIsMadeAgain(t *testing.T) {
 }
 
 // What was removed is known by the time at which the first of the attempts to remove it began, or since then to make it again.
-func TestRemoval(t *testing.T) {
+func TestRemoved(t *testing.T) {
 	lost := errors.New("lost")
 	s := &scene{T: t, cloud: awsfake.New()}
 	known := func(what string, begun, at time.Time) {
 		t.Helper()
 		near := func(a, b time.Time) bool { return a.Sub(b).Abs() < 20*time.Second } // each call of the fake takes a second
-		if r, is := s.open().Removal("a"); !is || !near(r.Begun, begun) || !near(r.At, at) {
+		if r, is := s.open().Removed("a"); !is || !near(r.Begun, begun) || !near(r.At, at) {
 			t.Errorf("%s: %v, %+v, want %v and %v", what, is, r, begun, at)
 		}
 	}
 	unknown := func(what string) {
 		t.Helper()
-		if r, is := s.open().Removal("a"); is {
+		if r, is := s.open().Removed("a"); is {
 			t.Errorf("%s: %+v", what, r)
 		}
 	}

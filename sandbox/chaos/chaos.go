@@ -224,7 +224,8 @@ func (r *run) note(t trial, result Result) error {
 	defer r.mu.Unlock()
 	// The number of polling calls varies, and another fault may have changed the sequence of calls. Each such fault gets a second
 	// chance together with others, and a third one alone.
-	queued := func(f fault.Fault) bool {
+	var again []fault.Fault
+	for _, f := range result.Unfired {
 		key := fmt.Sprint(t.story, f)
 		switch r.chances[key]++; r.chances[key] {
 		case 1:
@@ -232,15 +233,9 @@ func (r *run) note(t trial, result Result) error {
 		case 2:
 			r.todo[t.story] = append(r.todo[t.story], trial{t.story, []fault.Fault{f}})
 		default:
-			return false
+			continue // it counts
 		}
-		return true
-	}
-	var again []fault.Fault
-	for _, f := range result.Unfired {
-		if queued(f) {
-			again = append(again, f)
-		}
+		again = append(again, f)
 	}
 	if len(again) > 0 && result.How == Unfired {
 		fmt.Fprintln(r.Out, "again:", result)

@@ -79,7 +79,7 @@ func (v *view) held(p *pool, said *corev1.Event) string {
 // lacking reports whether a static pool has fewer nodes than it is to have.
 func (v *view) lacking() bool {
 	for _, p := range v.pools {
-		if p.lacks() {
+		if p.lacks(p.Nodes) {
 			return true
 		}
 	}

@@ -316,23 +316,23 @@ func (p *pool) judge(before store.Pool, now time.Time) {
 	}
 }
 
-// lacks reports whether a static pool has fewer nodes than it is to have.
-func (p *pool) lacks() bool {
+// lacks reports whether so many nodes are fewer than a static pool is to have.
+func (p *pool) lacks(nodes int) bool {
 	if p.object == nil || p.removed {
 		return false
 	}
 	replicas, _, _ := unstructured.NestedInt64(p.object.Object, "spec", "replicas")
-	return int64(p.Nodes) < replicas
+	return int64(nodes) < replicas
 }
 
 // launches finds out whether a pool is degraded because its nodes are not launched: no pod waits for those of a static pool. One look may
 // see what passes, so a launch counts that still fails at the next one. before is the pool as it was last reported.
 func (p *pool) launches(refused string, before store.Pool, now time.Time) {
-	if refused == "" || p.Reason != "" || !p.lacks() {
+	if refused == "" || p.Reason != "" || !p.lacks(p.Nodes) {
 		return
 	}
 	since, err := time.Parse(time.RFC3339, before.Since)
-	if err != nil {
+	if err != nil || !p.lacks(before.Nodes) { // it had another reason
 		since = now
 	}
 	if p.begins(since); now.Sub(since) >= unready {

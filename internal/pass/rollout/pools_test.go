@@ -193,6 +193,16 @@ func TestAStaticPoolWhoseLaunchesFail(t *testing.T) {
 	if p := s.pool(status, "workload"); status.State != outcome.StateReconciled || p.Reason+p.Since != "" || p.Nodes != 2 {
 		t.Errorf("once they are there: %+v", status)
 	}
+
+	t.Log("one is outdated for an hour, and a launch fails in between")
+	s.Remove(claim("a", "", "", ""))
+	s.runs(claim("old", "workload", "0", "1"))
+	s.after(20 * time.Minute)
+	s.Remove(claim("b", "", "", ""))
+	s.says(named("NodeClaim", "workload-klmno"), "InsufficientCapacityError", "VcpuLimitExceeded", 79*time.Minute)
+	if status := s.after(80 * time.Minute); status.State != outcome.StateReconciled {
+		t.Errorf("at the first look: %+v", status)
+	}
 }
 
 func TestAPoolThatStopsBeingReady(t *testing.T) {

@@ -345,15 +345,22 @@ func TestAWriteAfterAChangeThatIsNotJudged(t *testing.T) {
 	}
 }
 
-// A change whose writing has failed holds up nothing: until it is tried again, its step comes last, and ends for a newer write. Then it
-// comes first: if another step fails in each pass, the change is still written, or given up.
-func TestAChangeThatCannotBeWrittenHoldsUpNothing(t *testing.T) {
+// writing returns a rack with an accepted change of a limit.
+func writing(t *testing.T) (*scene, store.Changes) {
+	t.Helper()
 	s := begin(t, auth, on)
 	s.pass(false)
 	s.change(`{"set":{"karpenter_cpu_limit":"7"}}`)
 	s.validated(false)
 	changes, err := s.store.Changes(t.Context(), "demo")
 	s.must(err)
+	return s, changes
+}
+
+// A change whose writing has failed holds up nothing: until it is tried again, its step comes last, and ends for a newer write. Then it
+// comes first: if another step fails in each pass, the change is still written, or given up.
+func TestAChangeThatCannotBeWrittenHoldsUpNothing(t *testing.T) {
+	s, changes := writing(t)
 	changes.List[0].Failing = "karpenter_cpu_limit: AccessDeniedException"
 	changes.List[0].Next = s.cloud.Now().Add(time.Minute)
 	s.must(s.store.SaveChanges(t.Context(), "demo", &changes, s.cloud.Now()))
@@ -379,17 +386,12 @@ func TestAChangeThatCannotBeWrittenHoldsUpNothing(t *testing.T) {
 // A change that was given up ends the iteration whose plan was made for it, however often the step is called. The next plan is made
 // without it.
 func TestAnIterationEndsForAChangeThatIsGivenUp(t *testing.T) {
-	s := begin(t, auth, on)
-	s.pass(false)
-	s.change(`{"set":{"karpenter_cpu_limit":"7"}}`)
-	s.validated(false)
-	changes, err := s.store.Changes(t.Context(), "demo")
-	s.must(err)
+	s, changes := writing(t)
 	changes.GiveUp(0, s.cloud.Now())
 	changes.List[0].Ends = []params.Problem{{Parameter: "karpenter_cpu_limit"}}
 	s.must(s.store.SaveChanges(t.Context(), "demo", &changes, s.cloud.Now()))
 	s.validated(false)
-	changes, err = s.store.Changes(t.Context(), "demo")
+	changes, err := s.store.Changes(t.Context(), "demo")
 	s.must(err)
 	if c := changes.List[0]; c.State != store.ChangeGivenUp || len(c.Ends) > 0 || s.records().Params["karpenter_cpu_limit"] != "" {
 		t.Errorf("%+v, in force %v", c, s.records().Params)

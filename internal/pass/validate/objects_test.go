@@ -277,6 +277,11 @@ func TestPodsOfAPoolThatIsTakenAway(t *testing.T) {
 	s.wants(s.pass(false), outcome.PassPlanned, true, "nodepools")
 	s.wants(s.pass(false), outcome.PassUnchanged, true, "")
 	s.wants(s.forced(false, events.ForceRetire+"gpu"), outcome.PassPlanned, true, "nodepools")
+	s.write(`additional_karpenter_nodepools_config=[{"name":"gpu"},{"name":"ci"}]`)
+	api.Put("/apis/karpenter.sh/v1/nodepools/ci", "karpenter.sh/v1", "NodePool", map[string]any{"metadata": map[string]any{"name": "ci"}})
+	if found, err := s.find(); err != nil || len(found.Problems) != 1 || !strings.HasPrefix(found.Problems[0].Path, "[1]") {
+		t.Errorf("the name of somebody else's: %v, %+v", err, found.Problems)
+	}
 	s.write(entry)
 	if got := effects(); got[0] != "pool gpu is changed: Karpenter replaces its 1 node (NodeClassDrift, NodePoolDrifted), "+
 		"as its disruption budget allows" {

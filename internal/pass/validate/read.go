@@ -323,8 +323,8 @@ func (v *Validate) apis(ctx context.Context, in input, facts plan.Facts) []strin
 	return []string{}
 }
 
-// inCluster adds to the facts what the judgement needs of what runs. The plan uses it only for advice, so an API server that does not
-// answer is not an error: the plan then has no numbers.
+// inCluster adds to the facts what the judgement needs of what runs. An API server that does not answer is not an error: the plan then
+// has no numbers, and what the names of others would refuse is refused by the step.
 func (v *Validate) inCluster(ctx context.Context, rack string, needs validation.Needs, facts *plan.Facts) {
 	if needs == (validation.Needs{}) {
 		return

@@ -49,7 +49,7 @@ func (c Compiled) Aliases(facts plan.Facts, inForce *plan.Plan) (problems, warni
 			known.refuse(origin{parameter: params.ParamAlias}, "names a release by its age, %s: a pass finds it, and %s@latest stands for it here",
 				alias, family)
 		case release == "":
-			refused.refuse(origin{parameter: params.ParamAlias}, "is %s, and AWS has no release of %s for Kubernetes %s with all images; "+
+			refused.refuse(origin{parameter: params.ParamAlias}, "is %s, and AWS has no release of %s for Kubernetes %s; "+
 				"write %s@latest, or a release", params.Quoted(alias), family, c.version, family)
 		}
 	}

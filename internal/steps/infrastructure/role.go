@@ -87,9 +87,9 @@ func liveRole(name string, live *types.Role, owned bool) resource.Live {
 }
 
 // refuseDeleted returns a wait if a role is one that Sawhorse tried to delete less than a minute ago, though no answer said that it
-// did. IAM's replicas may still return it, and every write about it fails.
+// did, or in whose place it has made another since. IAM's replicas may still return it, and every write about it fails.
 func (i *Step) refuseDeleted(live *types.Role, w *resource.Writer) error {
-	deletion, is := w.Removal(aspect(*live.RoleName))
+	deletion, is := w.Removed(aspect(*live.RoleName))
 	earlier := live.CreateDate != nil && live.CreateDate.Before(deletion.Begun.Truncate(time.Second)) // IAM's times are whole seconds
 	if !is || !earlier || !outcome.Young(&deletion.Begun, i.Now()) {
 		return nil

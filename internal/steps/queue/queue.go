@@ -183,7 +183,7 @@ func (q *Step) create(ctx context.Context, p *plan.Plan) error {
 // ending reports whether a queue that calls still find is one that Sawhorse deleted less than a minute ago, and not one
 // created since.
 func (q *Step) ending(ctx context.Context, p *plan.Plan, url string, w *resource.Writer) (bool, error) {
-	deletion, is := w.Removal(queueOf(p))
+	deletion, is := w.Removed(queueOf(p))
 	if !is || q.Now().Sub(deletion.At) >= deletionLag {
 		return false, nil
 	}
