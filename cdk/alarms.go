@@ -27,7 +27,11 @@ func (s *sawhorse) addAlarms() {
 		s.alarmAt(unreadSeconds, "QueueUnread",
 			"Nobody reads the interruption queue of a rack: its Karpenter controller is down, or watches another queue.", oldestMessage()),
 	}
-	s.alarms = append(s.alarms, s.scheduleMissing(), s.poolDegraded(),
+	s.alarms = append(s.alarms, s.scheduleMissing(),
+		// Each look at the racks writes the metric while one is Degraded, so a period of two looks always has data then.
+		s.alarm("PoolDegraded",
+			"A pool of a rack is not Ready, its nodes do not register, or cannot be launched: the rack's status has Karpenter's reason.",
+			s.all("Maximum", metrics.DegradedRacks, minutes(2*s.RolloutMinutes))),
 		s.alarm("PodsWaiting", "Pods have waited ten minutes for a node: the rack's status says why.",
 			s.all("Maximum", metrics.WaitingPods, minutes(2*s.RolloutMinutes))),
 		s.alarmAt(heldSeconds, "HoldOld", "A hold is older than a day: racks do not follow their parameters. Delete it, or write it again.",
@@ -72,14 +76,6 @@ func (s *sawhorse) all(statistic, name string, period awscdk.Duration) awscloudw
 	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
 		Namespace: jsii.String(s.StackName), MetricName: jsii.String(name), Statistic: jsii.String(statistic), Period: period,
 	})
-}
-
-// poolDegraded triggers if a rack is Degraded. Each look at the racks writes the metric while one is, so a period of two
-// looks always has data then.
-func (s *sawhorse) poolDegraded() awscloudwatch.IAlarm {
-	return s.alarm("PoolDegraded",
-		"A pool of a rack is not Ready, its nodes do not register, or cannot be launched: the rack's status has Karpenter's reason.",
-		s.all("Maximum", metrics.DegradedRacks, minutes(2*s.RolloutMinutes)))
 }
 
 // ticks is a time in which the schedule ticks: five minutes, or the time between two ticks if that is longer.

@@ -140,7 +140,7 @@ func survey(ctx context.Context, client *k8s.Client) (*seen, error) {
 func (s *seen) listen(ctx context.Context, client *k8s.Client) error {
 	last := map[string]time.Time{}
 	return client.Each(ctx, k8s.Event, "", "", func(object *unstructured.Unstructured) error {
-		e, err := k8s.AsEvent(object)
+		e, err := k8s.As[corev1.Event](object)
 		if err != nil || e.Source.Component != "karpenter" || e.Type != corev1.EventTypeWarning && !spoken[e.Reason] {
 			return nil
 		}

@@ -126,7 +126,7 @@ var mayImport = map[string][]string{
 	// Fakes and servers for tests; only tests import them.
 	"internal/testing/awsfake": {"events", "internal/outcome"},
 	"internal/testing/k8sfake": {"internal/k8s", "internal/plan"},
-	"internal/testing/k8stest": {"internal/k8s", "internal/ownership", "internal/plan"},
+	"internal/testing/k8stest": {"internal/k8s", "internal/karpenter", "internal/ownership", "internal/plan"},
 }
 
 var stepMayUse = []string{"internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/resource"}

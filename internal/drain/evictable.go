@@ -76,8 +76,8 @@ type budget struct {
 }
 
 func budgets(ctx context.Context, client *k8s.Client) (all []budget, err error) {
-	return all, client.Each(ctx, k8s.PodDisruptionBudget, "", "", func(object *unstructured.Unstructured) error {
-		b, err := k8s.AsBudget(object)
+	err = client.Each(ctx, k8s.PodDisruptionBudget, "", "", func(object *unstructured.Unstructured) error {
+		b, err := k8s.As[policyv1.PodDisruptionBudget](object)
 		if err != nil {
 			return err
 		}
@@ -90,6 +90,7 @@ func budgets(ctx context.Context, client *k8s.Client) (all []budget, err error) 
 		}})
 		return nil
 	})
+	return all, err
 }
 
 // refused returns which PodDisruptionBudget allows no eviction of a pod; "" if none is in the way. The API server evicts no pod that

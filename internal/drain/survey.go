@@ -37,7 +37,7 @@ type member struct {
 }
 
 func (s *survey) add(object *unstructured.Unstructured, migrates bool) error {
-	node, err := k8s.AsNode(object)
+	node, err := k8s.As[corev1.Node](object)
 	if err == nil && node.DeletionTimestamp == nil {
 		s.nodes[node.Name] = &member{object: object, node: node, migrates: migrates, free: node.Status.Allocatable.DeepCopy()}
 	}
@@ -58,7 +58,7 @@ func (s *survey) count(ctx context.Context, client *k8s.Client) error {
 		if on == nil && !waits {
 			return nil
 		}
-		pod, err := k8s.AsPod(object)
+		pod, err := k8s.As[corev1.Pod](object)
 		if err != nil {
 			return err
 		}
@@ -73,21 +73,13 @@ func (s *survey) count(ctx context.Context, client *k8s.Client) error {
 }
 
 func (m *member) take(pod *corev1.Pod, stays bool) {
-	subtract(m.free, k8s.Requests(pod))
+	k8s.Subtract(m.free, k8s.Requests(pod))
 	if stays {
 		return
 	}
 	m.pods = append(m.pods, pod)
 	if pod.Spec.NodeSelector[ownership.LabelSystemNode] == "true" {
 		m.bound = append(m.bound, pod)
-	}
-}
-
-func subtract(from, some corev1.ResourceList) {
-	for name, quantity := range some {
-		rest := from[name]
-		rest.Sub(quantity)
-		from[name] = rest
 	}
 }
 
@@ -143,16 +135,11 @@ func (s *survey) obstacles(m *member) (n int) {
 func (s *survey) enough(remaining []*member, zones int) bool {
 	var accepting []*member
 	for _, m := range remaining {
-		if m.acceptsPods() {
+		if k8s.AcceptsPods(m.node) {
 			accepting = append(accepting, m)
 		}
 	}
 	return len(accepting) >= s.plan.Keep && zonesOf(accepting) >= min(zones, s.plan.Keep)
-}
-
-func (m *member) acceptsPods() bool {
-	ready, _ := k8s.Ready(m.object)
-	return ready && !m.node.Spec.Unschedulable
 }
 
 func zonesOf(nodes []*member) int {
@@ -172,13 +159,13 @@ func fits(pods []*corev1.Pod, on []*member) bool {
 	for _, pod := range pods {
 		demand := k8s.DemandOf(pod)
 		i := 0
-		for i < len(on) && !(on[i].acceptsPods() && demand.Fits(free[i]) && demand.AdmittedBy(on[i].node)) {
+		for i < len(on) && !(k8s.AcceptsPods(on[i].node) && demand.Fits(free[i]) && demand.AdmittedBy(on[i].node)) {
 			i++
 		}
 		if i == len(on) {
 			return false
 		}
-		subtract(free[i], demand.Requests)
+		k8s.Subtract(free[i], demand.Requests)
 	}
 	for i, m := range on {
 		m.free = free[i]

@@ -29,6 +29,15 @@ func Requests(pod *corev1.Pod) corev1.ResourceList {
 	return requests
 }
 
+// Subtract takes amounts from others.
+func Subtract(from, some corev1.ResourceList) {
+	for name, quantity := range some {
+		rest := from[name]
+		rest.Sub(quantity)
+		from[name] = rest
+	}
+}
+
 // AdmittedBy reports whether the pod's nodeSelector and required node affinity match a node, and whether the pod tolerates
 // its taints.
 func (d Demand) AdmittedBy(node *corev1.Node) bool {

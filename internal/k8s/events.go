@@ -7,13 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
-
-// AsEvent returns an event as its Go type.
-func AsEvent(object *unstructured.Unstructured) (*corev1.Event, error) {
-	return as[corev1.Event](object)
-}
 
 // LastSeen returns when an event was last seen. Some senders set one of its times, and some another.
 func LastSeen(e *corev1.Event) time.Time {

@@ -32,6 +32,22 @@ func (c *Client) List(ctx context.Context, kind Kind, namespace, labels string) 
 	return all, nil
 }
 
+// Typed reads the objects of a kind like List, as their Go type.
+func Typed[T any](ctx context.Context, c *Client, kind Kind, namespace, labels string) ([]T, error) {
+	var all []T
+	err := c.Each(ctx, kind, namespace, labels, func(object *unstructured.Unstructured) error {
+		one, err := As[T](object)
+		if err == nil {
+			all = append(all, *one)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
 // Each reads the objects of a kind like List, and calls do for each.
 func (c *Client) Each(ctx context.Context, kind Kind, namespace, labels string, do func(*unstructured.Unstructured) error) error {
 	return c.each(ctx, kind, namespace, metav1.ListOptions{LabelSelector: labels}, do)

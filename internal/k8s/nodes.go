@@ -9,32 +9,13 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
-// SystemNode is a node with the system label.
-type SystemNode struct {
-	Name string
-	// Zone is its availability zone, or empty if the node has no such label.
-	Zone string
-	// Ready is true if the node is Ready and schedulable.
-	Ready bool
+// SystemNodes lists the nodes with convox.io/system-node=true.
+func (c *Client) SystemNodes(ctx context.Context) ([]corev1.Node, error) {
+	return Typed[corev1.Node](ctx, c, Node, "", ownership.LabelSystemNode+"=true")
 }
 
-// SystemNodes lists the nodes with convox.io/system-node=true.
-func (c *Client) SystemNodes(ctx context.Context) ([]SystemNode, error) {
-	objects, err := c.List(ctx, Node, "", ownership.LabelSystemNode+"=true")
-	if err != nil {
-		return nil, err
-	}
-	var nodes []SystemNode
-	for _, object := range objects {
-		node, err := as[corev1.Node](&object)
-		if err != nil {
-			return nil, err
-		}
-		system := SystemNode{Name: node.Name, Zone: node.Labels[corev1.LabelTopologyZone], Ready: NodeReady(node) && !node.Spec.Unschedulable}
-		nodes = append(nodes, system)
-	}
-	return nodes, nil
-}
+// AcceptsPods reports whether a node is Ready and schedulable.
+func AcceptsPods(node *corev1.Node) bool { return NodeReady(node) && !node.Spec.Unschedulable }
 
 // NodeReady reports whether a node is Ready.
 func NodeReady(node *corev1.Node) bool {
@@ -43,7 +24,7 @@ func NodeReady(node *corev1.Node) bool {
 	})
 }
 
-// AnyReady reports whether at least one of the nodes is Ready.
-func AnyReady(nodes []SystemNode) bool {
-	return slices.ContainsFunc(nodes, func(node SystemNode) bool { return node.Ready })
+// AnyAcceptsPods reports whether at least one of the nodes is Ready and schedulable.
+func AnyAcceptsPods(nodes []corev1.Node) bool {
+	return slices.ContainsFunc(nodes, func(node corev1.Node) bool { return AcceptsPods(&node) })
 }

@@ -21,19 +21,7 @@ func (c *Client) PodsOf(ctx context.Context, deployment *unstructured.Unstructur
 	if err != nil {
 		return nil, err
 	}
-	objects, err := c.List(ctx, Pod, deployment.GetNamespace(), selector)
-	if err != nil {
-		return nil, err
-	}
-	pods := make([]corev1.Pod, len(objects))
-	for i := range objects {
-		pod, err := as[corev1.Pod](&objects[i])
-		if err != nil {
-			return nil, err
-		}
-		pods[i] = *pod
-	}
-	return pods, nil
+	return Typed[corev1.Pod](ctx, c, Pod, deployment.GetNamespace(), selector)
 }
 
 // Ended reports whether the containers of a pod have ended, so that it uses nothing any more.

@@ -2,7 +2,6 @@ package k8s
 
 import (
 	"context"
-	"errors"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -56,9 +55,8 @@ func (c *Client) Contested(ctx context.Context, rack string, manifests []plan.Ob
 		if err != nil {
 			return nil, err
 		}
-		var foreign *Unmanaged
-		if errors.As(Owned(live, rack), &foreign) {
-			found = append(found, foreign.Subject)
+		if Owned(live, rack) != nil {
+			found = append(found, Subject(live))
 		}
 	}
 	return found, nil

@@ -8,8 +8,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -104,7 +102,7 @@ type Rollout struct {
 // RolloutOf reads the rollout of a Deployment. A paused Deployment counts as done, because it makes no progress until
 // it is unpaused.
 func RolloutOf(object *unstructured.Unstructured) (Rollout, error) {
-	deployment, err := AsDeployment(object)
+	deployment, err := As[appsv1.Deployment](object)
 	if err != nil {
 		return Rollout{}, err
 	}
@@ -138,25 +136,9 @@ func RolloutOf(object *unstructured.Unstructured) (Rollout, error) {
 	return rollout, nil
 }
 
-// AsDeployment returns a typed copy for reading. To write, use the object that was read, because it may have fields
-// that this type lacks.
-func AsDeployment(object *unstructured.Unstructured) (*appsv1.Deployment, error) {
-	return as[appsv1.Deployment](object)
-}
-
-// AsPod returns a typed copy of a pod.
-func AsPod(object *unstructured.Unstructured) (*corev1.Pod, error) { return as[corev1.Pod](object) }
-
-// AsNode returns a typed copy of a node.
-func AsNode(object *unstructured.Unstructured) (*corev1.Node, error) { return as[corev1.Node](object) }
-
-// AsBudget returns a typed copy of a PodDisruptionBudget.
-func AsBudget(object *unstructured.Unstructured) (*policyv1.PodDisruptionBudget, error) {
-	return as[policyv1.PodDisruptionBudget](object)
-}
-
-// as returns a typed copy of an object that was read.
-func as[T any](object *unstructured.Unstructured) (*T, error) {
+// As returns a typed copy of an object for reading. To write, use the object that was read, because it may have fields that the type
+// lacks.
+func As[T any](object *unstructured.Unstructured) (*T, error) {
 	copied := new(T)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, copied); err != nil {
 		return nil, fmt.Errorf("%s: decode: %w", Subject(object), err)
@@ -176,7 +158,7 @@ func (c *Client) LeaderOf(ctx context.Context, namespace, name string) (Leader, 
 	if err != nil || object == nil {
 		return Leader{}, err
 	}
-	lease, err := as[coordinationv1.Lease](object)
+	lease, err := As[coordinationv1.Lease](object)
 	if err != nil {
 		return Leader{}, err
 	}

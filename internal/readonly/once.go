@@ -21,21 +21,19 @@ func Once(config aws.Config) aws.Config {
 	if client == nil {
 		client = awshttp.NewBuildableClient()
 	}
-	config.HTTPClient = &once{client: client, answers: map[string]*answer{}}
+	config.HTTPClient = &once{client: client}
 	return config
 }
 
 // once keeps the answers to requests. Each caller decodes an answer for itself, so callers share no data.
 type once struct {
 	client  aws.HTTPClient
-	mutex   sync.Mutex
-	answers map[string]*answer
+	answers sync.Map // *answer, by what identify returns
 }
 
-// answer is the answer to one request, when there is one.
+// answer is the answer to one request, when there is one. It is locked while the request is sent.
 type answer struct {
-	// idle has a token while nobody sends the request.
-	idle     chan struct{}
+	sync.Mutex
 	response *http.Response
 	body     []byte
 }
@@ -50,13 +48,10 @@ func (o *once) Do(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := o.answer(key)
-	select {
-	case <-a.idle:
-		defer func() { a.idle <- struct{}{} }()
-	case <-request.Context().Done():
-		return nil, request.Context().Err()
-	}
+	found, _ := o.answers.LoadOrStore(key, new(answer))
+	a := found.(*answer)
+	a.Lock()
+	defer a.Unlock()
 	if a.response != nil {
 		return a.to(request), nil
 	}
@@ -75,19 +70,6 @@ func (o *once) Do(request *http.Request) (*http.Response, error) {
 	response.Body.Close()
 	a.response, a.body = response, body
 	return a.to(request), nil
-}
-
-// answer returns the answer for a key.
-func (o *once) answer(key string) *answer {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	a := o.answers[key]
-	if a == nil {
-		a = &answer{idle: make(chan struct{}, 1)}
-		a.idle <- struct{}{}
-		o.answers[key] = a
-	}
-	return a
 }
 
 // to returns the answer as that to a request.

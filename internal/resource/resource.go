@@ -262,3 +262,19 @@ func Read(asWanted bool, value string) string {
 	}
 	return "other"
 }
+
+// Wrap adds context to an error. It returns nil for nil.
+func Wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(format+": %w", append(args, err)...)
+}
+
+// Ignore returns an error unless it is one of a kind.
+func Ignore(err error, kind func(error) bool) error {
+	if kind(err) {
+		return nil
+	}
+	return err
+}

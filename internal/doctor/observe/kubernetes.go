@@ -119,7 +119,7 @@ func (r *reader) launches(ctx context.Context) error {
 		return err
 	}
 	return r.client.Each(ctx, k8s.Event, metav1.NamespaceDefault, "", func(object *unstructured.Unstructured) error {
-		e, err := k8s.AsEvent(object)
+		e, err := k8s.As[corev1.Event](object)
 		if err != nil {
 			return nil // Only another program's event can be unreadable.
 		}
@@ -154,7 +154,7 @@ func (r *reader) waiting(ctx context.Context) error {
 		return nil
 	}
 	err := r.client.Where(ctx, k8s.Event, "source=karpenter,involvedObject.kind=Pod", func(object *unstructured.Unstructured) error {
-		e, err := k8s.AsEvent(object)
+		e, err := k8s.As[corev1.Event](object)
 		if err != nil {
 			return nil // only another program's event can be unreadable
 		}

@@ -39,7 +39,7 @@ func (v *view) hear(ctx context.Context, client *k8s.Client) error {
 	}
 	last := map[*pool]*corev1.Event{}
 	err := client.Where(ctx, k8s.Event, fields, func(object *unstructured.Unstructured) error {
-		e, err := k8s.AsEvent(object)
+		e, err := k8s.As[corev1.Event](object)
 		if err != nil {
 			return nil // only another program's event can be unreadable
 		}

@@ -51,7 +51,7 @@ type waiter struct {
 // wait finds the pods that have waited too long for a node. Where none do, that is one request.
 func (v *view) wait(ctx context.Context, client *k8s.Client) error {
 	err := client.Where(ctx, k8s.Pod, pending, func(object *unstructured.Unstructured) error {
-		pod, err := k8s.AsPod(object)
+		pod, err := k8s.As[corev1.Pod](object)
 		if err != nil {
 			return err
 		}

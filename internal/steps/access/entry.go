@@ -96,10 +96,7 @@ func (a *Step) create(ctx context.Context, p *plan.Plan, function string) error 
 		return outcome.Wait(poll,
 			"EKS has an access entry of function %s that it does not show yet, or an earlier one that is being deleted", function)
 	}
-	if err != nil {
-		return fmt.Errorf("access entry %s: create: %w", role.ARN, unknownToEKS(function, err))
-	}
-	return nil
+	return resource.Wrap(unknownToEKS(function, err), "access entry %s: create", role.ARN)
 }
 
 // deletion returns the deletion of one function's access entry.
@@ -107,10 +104,7 @@ func (a *Step) deletion(p *plan.Plan, function string) func(context.Context) err
 	return func(ctx context.Context) error {
 		role := a.Principals[function].ARN
 		_, err := a.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role})
-		if err != nil && !notFound(err) {
-			return fmt.Errorf("access entry %s: delete: %w", role, err)
-		}
-		return nil
+		return resource.Wrap(resource.Ignore(err, notFound), "access entry %s: delete", role)
 	}
 }
 
@@ -136,10 +130,7 @@ func (a *Step) update(p *plan.Plan, function string, live *types.AccessEntry, w 
 			_, err := a.EKS.UpdateAccessEntry(ctx, &eks.UpdateAccessEntryInput{
 				ClusterName: &p.Cluster.Name, PrincipalArn: &role, KubernetesGroups: wanted,
 			})
-			if err != nil {
-				return a.waitIfNew(function, live.CreatedAt, fmt.Errorf("access entry %s: update: %w", role, err), w)
-			}
-			return nil
+			return a.waitIfNew(function, live.CreatedAt, resource.Wrap(err, "access entry %s: update", role), w)
 		},
 	}
 }
@@ -189,10 +180,7 @@ func (a *Step) associate(ctx context.Context, p *plan.Plan, function string, w *
 				ClusterName: &p.Cluster.Name, PrincipalArn: &role, PolicyArn: &policy,
 				AccessScope: &types.AccessScope{Type: types.AccessScopeTypeCluster},
 			})
-			if err != nil {
-				return fmt.Errorf("access entry %s: associate %s: %w", role, policy, err)
-			}
-			return nil
+			return resource.Wrap(err, "access entry %s: associate %s", role, policy)
 		},
 	})
 }

@@ -265,11 +265,11 @@ func (r *run) target(ctx context.Context, live deployment, args []string) error 
 	if live.line().inShell() {
 		return shell(live)
 	}
-	nodesUp, err := r.client.SystemNodes(ctx)
+	nodes, err := r.client.SystemNodes(ctx)
 	if err != nil {
 		return err
 	}
-	if !k8s.AnyReady(nodesUp) {
+	if !k8s.AnyAcceptsPods(nodes) {
 		return outcome.Wait(poll, "no Ready node carries %s=true yet", ownership.LabelSystemNode)
 	}
 	unpinned := r.unpinned(live)

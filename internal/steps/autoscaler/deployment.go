@@ -105,7 +105,7 @@ func (d deployment) setting() string {
 
 // contested warns of a Cluster Autoscaler whose settings others revert, and names who does it.
 func (r *run) contested(live, wanted deployment, ruling outcome.Ruling) {
-	path := []string{"spec", "template", "spec", "nodeSelector", ownership.LabelSystemNode}
+	path := k8s.SystemNodePath
 	switch name, _ := live.container()["name"].(string); {
 	case live.replicas() != wanted.replicas():
 		path = []string{"spec", "replicas"}

@@ -31,7 +31,7 @@ func TestThereIsRoom(t *testing.T) {
 	s.pod("there", "system-1", "500m")
 	s.pod("done", "system-1", "2")["status"] = object{"phase": "Succeeded"}
 	s.pod("agent", "k-0", "2")["metadata"] = object{
-		"ownerReferences": []any{object{"kind": "DaemonSet", "name": "a", "apiVersion": "apps/v1", "uid": "u"}},
+		"ownerReferences": []any{object{"kind": "DaemonSet", "name": "a", "apiVersion": "apps/v1", "uid": "u", "controller": true}},
 	}
 	s.pod("static", "k-0", "2")["metadata"] = object{
 		"ownerReferences": []any{object{"kind": "Node", "name": "a", "apiVersion": "v1", "uid": "u"}},

@@ -82,7 +82,7 @@ func estimate(pods []displacedPod, places []place) lack {
 	for _, p := range places {
 		if slices.ContainsFunc(l.fitting, p.takes) {
 			for room := p.room(l.fitting); p.count > 0; p.count-- {
-				subtract(l.amounts, room)
+				k8s.Subtract(l.amounts, room)
 			}
 		}
 	}
@@ -122,13 +122,5 @@ func add(to, more corev1.ResourceList) {
 		sum := to[name]
 		sum.Add(quantity)
 		to[name] = sum
-	}
-}
-
-func subtract(from, some corev1.ResourceList) {
-	for name, quantity := range some {
-		rest := from[name]
-		rest.Sub(quantity)
-		from[name] = rest
 	}
 }

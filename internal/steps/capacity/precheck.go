@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -86,7 +87,7 @@ func (r *run) autoscaler(ctx context.Context) ([]displacedPod, error) {
 	if found == nil {
 		return nil, nil
 	}
-	live, err := k8s.AsDeployment(found)
+	live, err := k8s.As[appsv1.Deployment](found)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/drain"
@@ -45,7 +44,7 @@ func (r *run) readSurvey(ctx context.Context, leaving map[string]bool) (*survey,
 	s := &survey{daemons: map[string]corev1.ResourceList{}}
 	byName := map[string]*place{}
 	err := r.client.Each(ctx, k8s.Node, "", "", func(object *unstructured.Unstructured) error {
-		node, err := k8s.AsNode(object)
+		node, err := k8s.As[corev1.Node](object)
 		if err != nil {
 			return err
 		}
@@ -65,7 +64,7 @@ func (r *run) readSurvey(ctx context.Context, leaving map[string]bool) (*survey,
 	}
 	slices.SortFunc(s.nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
 	return s, r.client.Each(ctx, k8s.Pod, "", "", func(object *unstructured.Unstructured) error {
-		pod, err := k8s.AsPod(object)
+		pod, err := k8s.As[corev1.Pod](object)
 		if err != nil {
 			return err
 		}
@@ -87,7 +86,7 @@ func (s *survey) count(pod *corev1.Pod, leaves bool, on *place) {
 	if node == "" || k8s.Ended(pod.Status.Phase) {
 		return
 	}
-	if ownedBy(pod, k8s.DaemonSet.Name) {
+	if k8s.OfDaemonSet(pod) {
 		if s.daemons[node] == nil {
 			s.daemons[node] = corev1.ResourceList{}
 		}
@@ -95,7 +94,7 @@ func (s *survey) count(pod *corev1.Pod, leaves bool, on *place) {
 	}
 	switch {
 	case on != nil:
-		subtract(on.free, k8s.Requests(pod))
+		k8s.Subtract(on.free, k8s.Requests(pod))
 	// A static pod belongs to its node. A pod that is being deleted leaves on its own, and its replacement is counted
 	// where it runs.
 	case leaves && !k8s.Stays(pod) && pod.DeletionTimestamp == nil:
@@ -117,7 +116,7 @@ func (s *survey) free() corev1.ResourceList {
 // further returns what a further node like this one has free.
 func (s *survey) further(like *corev1.Node) corev1.ResourceList {
 	free := like.Status.Allocatable.DeepCopy()
-	subtract(free, s.daemons[like.Name])
+	k8s.Subtract(free, s.daemons[like.Name])
 	return free
 }
 
@@ -128,8 +127,4 @@ func (s *survey) places() []place {
 		all = append(all, *p)
 	}
 	return all
-}
-
-func ownedBy(pod *corev1.Pod, kind string) bool {
-	return slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.Kind == kind })
 }

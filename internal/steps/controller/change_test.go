@@ -80,7 +80,7 @@ func digest(t *testing.T, version, release string) string {
 
 // brokenPod returns a pod of the controller whose container waits for a reason.
 func brokenPod(reason string, restarts int) k8stest.Object {
-	broken := pod("broken", irsaVariable)
+	broken := pod("broken", ownership.WebTokenVariable)
 	broken["status"] = map[string]any{"phase": "Pending", "containerStatuses": []any{map[string]any{
 		"name": "controller", "image": "i", "imageID": "", "ready": false, "restartCount": restarts,
 		"state":     map[string]any{"waiting": map[string]any{"reason": reason, "message": "it will not start"}},
@@ -220,7 +220,7 @@ func TestWhatShowsThatTheNewControllerLeads(t *testing.T) {
 	c.RolledOut(deployment)
 
 	t.Log("an old pod has not ended")
-	old := pod("old", irsaVariable)
+	old := pod("old", ownership.WebTokenVariable)
 	old["metadata"].(map[string]any)["finalizers"] = []any{"example.com/hold"}
 	c.Create(old)
 	c.delete(old)
@@ -354,7 +354,7 @@ func TestTheReasonHasTheEndOfTheControllersLog(t *testing.T) {
 	c.clock = time.Now().UTC() // that of the API server, which sets the age of pods
 	c.to("1.12.1", "1.10.0", 1)
 	c.run(PartRelease, "upgraded from 1.10.0 release karpenter 1.12.1")
-	c.Create(pod("running", irsaVariable))
+	c.Create(pod("running", ownership.WebTokenVariable))
 	c.fails("1.12.1", "1.10.0", 1, "NodePool/workload was Ready before: Ready=False ValidationFailed not authorized; "+
 		"the last errors in the log of pod running: Reconciler error: assignment to entry in nil map")
 }

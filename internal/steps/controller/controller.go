@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -135,12 +137,12 @@ func (r *run) rollout(ctx context.Context) error {
 
 // replicas returns the plan's replicas if the system nodes span as many zones, otherwise 1. The chart spreads the pods
 // over zones and hosts with a hard constraint, so a second pod in the same zone would stay pending for ever.
-func (r *run) replicas(nodes []k8s.SystemNode) int {
+func (r *run) replicas(nodes []corev1.Node) int {
 	wanted := r.plan.Controller.Release.Replicas
 	zones := map[string]bool{}
 	for _, node := range nodes {
-		if node.Zone != "" {
-			zones[node.Zone] = true
+		if zone := node.Labels[corev1.LabelTopologyZone]; zone != "" {
+			zones[zone] = true
 		}
 	}
 	if wanted == 1 || len(zones) >= wanted {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -118,13 +119,8 @@ func (s *scene) uninstall() {
 	}
 }
 
-// wanted returns the plan of a rack with Karpenter and these settings.
-func wanted(config params.Config) *plan.Plan {
-	return wantedWith(config)
-}
-
-// wantedWith is wanted for a cluster that serves further APIs.
-func wantedWith(config params.Config, apis ...string) *plan.Plan {
+// wanted returns the plan of a rack with Karpenter and these settings, for a cluster that serves further APIs.
+func wanted(config params.Config, apis ...string) *plan.Plan {
 	config.Rack, config.ClusterName, config.AuthMode, config.Enabled = "demo", "demo", true, true
 	made := plan.Build(config, plan.Facts{
 		Cluster:     &plan.ClusterFacts{Cluster: plan.Cluster{Name: "demo", Partition: "aws"}, Status: "ACTIVE"},
@@ -300,7 +296,7 @@ func (s *scene) check(replicas int64) {
 	if live == nil || live.GetLabels()[ownership.TagRack] != "demo" {
 		s.Fatalf("Deployment %v", live)
 	}
-	typed, err := k8s.AsDeployment(live)
+	typed, err := k8s.As[appsv1.Deployment](live)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -352,7 +348,7 @@ func TestPrivateClusterAndOneReplica(t *testing.T) {
 
 func (s *scene) container() corev1.Container {
 	s.Helper()
-	typed, err := k8s.AsDeployment(s.Get(deployment))
+	typed, err := k8s.As[appsv1.Deployment](s.Get(deployment))
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -6,18 +6,13 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
-)
-
-// The variables through which the AWS SDK finds its credentials. EKS's webhook adds them to a pod at admission.
-const (
-	podIdentityVariable = "AWS_CONTAINER_CREDENTIALS_FULL_URI"
-	irsaVariable        = "AWS_WEB_IDENTITY_TOKEN_FILE"
 )
 
 // again is the minimum time between two deletions of pods. EKS may take longer to learn of an association than the step
@@ -29,11 +24,11 @@ const again = time.Minute
 // first, so that deletions stay rare even if a call is interrupted. It returns an outcome.NotYet that names the pods, until
 // all have credentials.
 func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructured) error {
-	variable := irsaVariable
+	variable := ownership.WebTokenVariable
 	if r.plan.Infrastructure.PodIdentity {
-		variable = podIdentityVariable
+		variable = ownership.PodIdentityVariable
 	}
-	typed, err := k8s.AsDeployment(deployment)
+	typed, err := k8s.As[appsv1.Deployment](deployment)
 	if err != nil {
 		return err
 	}

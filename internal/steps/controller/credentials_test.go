@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/testing/k8stest"
 )
 
@@ -98,13 +99,13 @@ func TestAVariableOfTheTemplateIsNoProof(t *testing.T) {
 // What another container has, such as one that was injected, is not the controller's.
 func TestAVariableOfAnotherContainerIsNoProof(t *testing.T) {
 	spec := corev1.PodSpec{Containers: []corev1.Container{
-		{Name: "proxy", Env: []corev1.EnvVar{{Name: podIdentityVariable}}}, {Name: "controller"},
+		{Name: "proxy", Env: []corev1.EnvVar{{Name: ownership.PodIdentityVariable}}}, {Name: "controller"},
 	}}
-	if hasVariable(spec, podIdentityVariable) {
+	if hasVariable(spec, ownership.PodIdentityVariable) {
 		t.Error("the controller has none")
 	}
 	spec.Containers[1].Env = spec.Containers[0].Env
-	if !hasVariable(spec, podIdentityVariable) {
+	if !hasVariable(spec, ownership.PodIdentityVariable) {
 		t.Error("the controller has it")
 	}
 }

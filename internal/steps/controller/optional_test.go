@@ -41,7 +41,7 @@ func TestOptionalObjects(t *testing.T) {
 		return len(conditions) >= 2
 	})
 	monitoring := params.Config{HighAvailability: true, ControllerValues: map[string]any{"serviceMonitor": map[string]any{"enabled": true}}}
-	s.plan = wantedWith(monitoring, plan.MonitorAPI)
+	s.plan = wanted(monitoring, plan.MonitorAPI)
 	if got := s.due(PartRelease); !strings.Contains(got, "ServiceMonitor/kube-system/karpenter: it does not exist") {
 		t.Errorf("an audit: %q", got)
 	}
@@ -64,7 +64,7 @@ func TestOptionalObjects(t *testing.T) {
 	s.Remove(monitor)
 
 	t.Log("with the controller")
-	s.plan = wantedWith(monitoring, plan.MonitorAPI)
+	s.plan = wanted(monitoring, plan.MonitorAPI)
 	s.run(PartRelease, "created ServiceMonitor/kube-system/karpenter")
 	s.plan = wanted(params.Config{HighAvailability: true})
 	s.plan.Controller.Release.Present = false

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -86,7 +88,7 @@ func (r *run) leads(ctx context.Context, at *attempt) (time.Time, finding, error
 	if err != nil || deployment == nil {
 		return time.Time{}, finding{trouble: "Deployment/kube-system/karpenter: it is gone"}, err
 	}
-	typed, err := k8s.AsDeployment(deployment)
+	typed, err := k8s.As[appsv1.Deployment](deployment)
 	if err != nil {
 		return time.Time{}, finding{}, err
 	}

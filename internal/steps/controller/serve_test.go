@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
@@ -200,7 +201,7 @@ func TestInterruptedServe(t *testing.T) {
 			return progress.Wait == 0, err
 		}
 	}, func(cloud *awsfake.Cloud) any {
-		typed, err := k8s.AsDeployment(s.Get(deployment))
+		typed, err := k8s.As[appsv1.Deployment](s.Get(deployment))
 		return fmt.Sprint(*typed.Spec.Replicas, err, s.step.Checkpoints.(*awsfake.Recorder).Kept)
 	})
 }

@@ -66,7 +66,7 @@ func (i *Step) createEntry(ctx context.Context, p *plan.Plan, role *iamtypes.Rol
 		return outcome.Wait(poll, "EKS has an access entry of role %s that it does not show yet, or an earlier one that is being deleted",
 			*role.RoleName)
 	}
-	return wrap(i.unknownToEKS(role, err), "access entry %s: create", *role.Arn)
+	return resource.Wrap(i.unknownToEKS(role, err), "access entry %s: create", *role.Arn)
 }
 
 // unknownToEKS turns EKS's refusal of a new role into a wait: EKS learns of a role some 10 s after its creation.
@@ -109,7 +109,7 @@ func (i *Step) describeEntry(ctx context.Context, p *plan.Plan, role, principal 
 
 func (i *Step) deleteEntry(ctx context.Context, p *plan.Plan, principal string) error {
 	_, err := i.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &principal})
-	return wrap(ignore(err, notFound), "access entry %s: delete", principal)
+	return resource.Wrap(resource.Ignore(err, notFound), "access entry %s: delete", principal)
 }
 
 // removeEntry deletes the access entry of a role of nodes if Sawhorse made it.
@@ -172,7 +172,7 @@ func (i *Step) associate(ctx context.Context, p *plan.Plan, role *iamtypes.Role,
 				_, err := i.EKS.UpdatePodIdentityAssociation(ctx, &eks.UpdatePodIdentityAssociationInput{
 					ClusterName: &p.Cluster.Name, AssociationId: &id, RoleArn: role.Arn,
 				})
-				return wrap(i.unknownToEKS(role, err), "pod identity association %s: update", id)
+				return resource.Wrap(i.unknownToEKS(role, err), "pod identity association %s: update", id)
 			},
 		}, i.tagsEKS(p, association, live.AssociationArn, live.Tags)},
 	})
@@ -188,7 +188,7 @@ func (i *Step) createAssociation(ctx context.Context, p *plan.Plan, role *iamtyp
 		return outcome.Wait(poll, "EKS has a pod identity association of service account %s/%s that it does not show yet, "+
 			"or an earlier one that is being deleted", ownership.Namespace, ownership.ServiceAccount)
 	}
-	return wrap(i.unknownToEKS(role, err), "pod identity association of cluster %s: create", p.Cluster.Name)
+	return resource.Wrap(i.unknownToEKS(role, err), "pod identity association of cluster %s: create", p.Cluster.Name)
 }
 
 // dissociate deletes the association if Sawhorse made it.
@@ -201,6 +201,6 @@ func (i *Step) dissociate(ctx context.Context, p *plan.Plan, w *resource.Writer)
 		_, err := i.EKS.DeletePodIdentityAssociation(ctx, &eks.DeletePodIdentityAssociationInput{
 			ClusterName: &p.Cluster.Name, AssociationId: live.AssociationId,
 		})
-		return wrap(ignore(err, notFound), "pod identity association %s: delete", *live.AssociationId)
+		return resource.Wrap(resource.Ignore(err, notFound), "pod identity association %s: delete", *live.AssociationId)
 	}})
 }

@@ -43,7 +43,7 @@ func (i *Step) inline(ctx context.Context, wanted wantedRole, w *resource.Writer
 			Change: outcome.Change{Subject: "policy " + name + " of role " + wanted.Name, Action: "deleted"},
 			Do: func(ctx context.Context) error {
 				_, err := i.IAM.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: &wanted.Name, PolicyName: &name})
-				return wrap(ignore(err, noSuchPolicy), "role %s: delete policy %s", wanted.Name, name)
+				return resource.Wrap(resource.Ignore(err, noSuchPolicy), "role %s: delete policy %s", wanted.Name, name)
 			},
 		})
 		if err != nil {
@@ -64,7 +64,7 @@ func (i *Step) putPolicy(ctx context.Context, wanted wantedRole, name string, sa
 			_, err := i.IAM.PutRolePolicy(ctx, &iam.PutRolePolicyInput{
 				RoleName: &wanted.Name, PolicyName: &name, PolicyDocument: new(document.JSON()),
 			})
-			return wrap(err, "role %s: put policy %s", wanted.Name, name)
+			return resource.Wrap(err, "role %s: put policy %s", wanted.Name, name)
 		},
 	})
 }
@@ -94,7 +94,7 @@ func (i *Step) attach(ctx context.Context, wanted wantedRole, w *resource.Writer
 			Change: outcome.Change{Subject: "role " + wanted.Name, Action: "attached " + arn},
 			Do: func(ctx context.Context) error {
 				_, err := i.IAM.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: &wanted.Name, PolicyArn: &arn})
-				return wrap(err, "role %s: attach %s", wanted.Name, arn)
+				return resource.Wrap(err, "role %s: attach %s", wanted.Name, arn)
 			},
 		})
 		if err != nil {
@@ -109,7 +109,7 @@ func (i *Step) attach(ctx context.Context, wanted wantedRole, w *resource.Writer
 			Aspect: path + arn, Read: resource.There, Change: outcome.Change{Subject: "role " + wanted.Name, Action: "detached " + arn},
 			Do: func(ctx context.Context) error {
 				_, err := i.IAM.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: &wanted.Name, PolicyArn: &arn})
-				return wrap(ignore(err, noSuchPolicy), "role %s: detach %s", wanted.Name, arn)
+				return resource.Wrap(resource.Ignore(err, noSuchPolicy), "role %s: detach %s", wanted.Name, arn)
 			},
 		})
 		if err != nil {
@@ -131,22 +131,6 @@ func (i *Step) removePolicies(ctx context.Context, role string, w *resource.Writ
 // union returns what is in one of two lists, sorted.
 func union(a, b []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
-}
-
-// ignore returns an error unless it is one of a kind.
-func ignore(err error, kind func(error) bool) error {
-	if kind(err) {
-		return nil
-	}
-	return err
-}
-
-// wrap adds context to an error. It returns nil for nil.
-func wrap(err error, format string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf(format+": %w", append(args, err)...)
 }
 
 func (i *Step) attachedARNs(ctx context.Context, role string) ([]string, error) {

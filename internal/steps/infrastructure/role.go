@@ -123,7 +123,7 @@ func (i *Step) roleParts(p *plan.Plan, live *types.Role, wanted wantedRole) []re
 			_, err := i.IAM.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{
 				RoleName: &wanted.Name, PermissionsBoundary: &wanted.boundary,
 			})
-			return wrap(err, "role %s: put permissions boundary", wanted.Name)
+			return resource.Wrap(err, "role %s: put permissions boundary", wanted.Name)
 		},
 	}, {
 		Aspect: "/trust", Read: resource.Read(samePolicy(live.AssumeRolePolicyDocument, wanted.Trust), trust), Value: trust,
@@ -132,11 +132,11 @@ func (i *Step) roleParts(p *plan.Plan, live *types.Role, wanted wantedRole) []re
 			_, err := i.IAM.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
 				RoleName: &wanted.Name, PolicyDocument: new(wanted.Trust.JSON()),
 			})
-			return wrap(err, "role %s: update trust", wanted.Name)
+			return resource.Wrap(err, "role %s: update trust", wanted.Name)
 		},
 	}, resource.Tags(roleTags(live), p.Infrastructure.Tags, func(ctx context.Context) error {
 		_, err := i.IAM.TagRole(ctx, &iam.TagRoleInput{RoleName: &wanted.Name, Tags: iamTags(p.Infrastructure.Tags)})
-		return wrap(err, "role %s: tag", wanted.Name)
+		return resource.Wrap(err, "role %s: tag", wanted.Name)
 	})}
 }
 

@@ -17,7 +17,7 @@ import (
 func (i *Step) tagsEKS(p *plan.Plan, subject string, arn *string, live map[string]string) resource.Write {
 	return resource.Tags(live, p.Infrastructure.Tags, func(ctx context.Context) error {
 		_, err := i.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: arn, Tags: p.Infrastructure.Tags})
-		return wrap(err, "%s: tag", subject)
+		return resource.Wrap(err, "%s: tag", subject)
 	})
 }
 

@@ -130,10 +130,7 @@ func (n *Step) tag(ctx context.Context, p *plan.Plan, id string) error {
 		return err
 	}
 	_, err := n.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: discovery(p.Cluster.Name)})
-	if err != nil {
-		return fmt.Errorf("%s: tag: %w", id, err)
-	}
-	return nil
+	return resource.Wrap(err, "%s: tag", id)
 }
 
 // untag removes the tag from a resource if Sawhorse tagged it.

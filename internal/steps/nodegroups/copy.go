@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -127,13 +128,14 @@ func (n *run) made(ctx context.Context, r plan.Replacement, live *types.Nodegrou
 // carry the system label.
 func (n *run) takesPods(ctx context.Context, group *types.Nodegroup) (string, error) {
 	name, wanted := *group.NodegroupName, size(group).Desired
-	nodes, err := n.client.List(ctx, k8s.Node, "", ownership.LabelNodeGroup+"="+name+","+ownership.LabelSystemNode+"=true")
+	nodes, err := k8s.Typed[corev1.Node](ctx, n.client, k8s.Node, "",
+		ownership.LabelNodeGroup+"="+name+","+ownership.LabelSystemNode+"=true")
 	if err != nil {
 		return "", err
 	}
 	ready := 0
 	for i := range nodes {
-		if acceptsPods(&nodes[i]) {
+		if k8s.AcceptsPods(&nodes[i]) {
 			ready++
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/drain"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
@@ -188,12 +187,6 @@ func (n *run) uncordonReplaced(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// acceptsPods reports whether a node is Ready and schedulable.
-func acceptsPods(node *unstructured.Unstructured) bool {
-	ready, _ := k8s.Ready(node)
-	return ready && !drain.Cordoned(node)
 }
 
 // some names the first of many elements and counts the others.

@@ -24,7 +24,7 @@ func (r *run) displaced(ctx context.Context) error {
 	var pods []string
 	reason := ""
 	err := r.client.Each(ctx, k8s.Pod, "", "", func(object *unstructured.Unstructured) error {
-		pod, err := k8s.AsPod(object)
+		pod, err := k8s.As[corev1.Pod](object)
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ func (r *run) end(ctx context.Context, claims []unstructured.Unstructured) error
 	if err := r.endInstances(ctx, claims); err != nil {
 		return err
 	}
-	nodes, err := r.nodes(ctx)
+	nodes, err := r.nodesOf(ctx, r.set.Names())
 	if err != nil {
 		return err
 	}
@@ -72,11 +72,7 @@ func (r *run) endInstances(ctx context.Context, claims []unstructured.Unstructur
 	return outcome.Wait(poll, "%d instance(s) ending: %s", len(ids), some(ids))
 }
 
-// nodes returns the Node objects of the rack's pools without their large fields: there may be thousands.
-func (r *run) nodes(ctx context.Context) (nodes []unstructured.Unstructured, err error) {
-	return r.nodesOf(ctx, r.set.Names())
-}
-
+// nodesOf returns the Node objects of pools without their large fields: there may be thousands.
 func (r *run) nodesOf(ctx context.Context, pools []string) (nodes []unstructured.Unstructured, err error) {
 	labels := ownership.LabelPool + " in (" + strings.Join(pools, ",") + ")"
 	err = r.client.Each(ctx, k8s.Node, "", labels, func(node *unstructured.Unstructured) error {

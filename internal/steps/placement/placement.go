@@ -126,7 +126,7 @@ func (r *run) pin(ctx context.Context, live *unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	if !k8s.AnyReady(nodes) {
+	if !k8s.AnyAcceptsPods(nodes) {
 		return waitFor(live, "no Ready node carries "+ownership.LabelSystemNode+"=true yet")
 	}
 	return r.set(ctx, live)

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -136,7 +137,7 @@ func (r *run) autoscales(ctx context.Context, kept ...string) (bool, error) {
 	if err != nil || live == nil {
 		return false, err
 	}
-	deployment, err := k8s.AsDeployment(live)
+	deployment, err := k8s.As[appsv1.Deployment](live)
 	if err != nil || ptr.Deref(deployment.Spec.Replicas, 1) == 0 {
 		return false, err
 	}
@@ -224,7 +225,7 @@ func (r *run) nodes(ctx context.Context, pool string) (names []string, err error
 func (r *run) pods(ctx context.Context) (map[string]*corev1.Pod, error) {
 	pods := map[string]*corev1.Pod{}
 	return pods, r.client.Each(ctx, k8s.Pod, ownership.ProofNamespace, "", func(object *unstructured.Unstructured) error {
-		pod, err := k8s.AsPod(object)
+		pod, err := k8s.As[corev1.Pod](object)
 		if err == nil {
 			pods[pod.Name] = pod
 		}

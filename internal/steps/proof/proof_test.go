@@ -183,7 +183,7 @@ func TestAPoolShowsItsFirstNode(t *testing.T) {
 	if changes := s.waits("pool workload has no first node yet: a pod asks for it"); changes != "[{Pod/sawhorse-proof/workload created}]" {
 		t.Error(changes)
 	}
-	made, err := k8s.AsPod(s.Get(pod("workload")))
+	made, err := k8s.As[corev1.Pod](s.Get(pod("workload")))
 	if err != nil {
 		t.Fatal(err)
 	}

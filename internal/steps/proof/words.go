@@ -58,7 +58,7 @@ func (r *run) warnings(
 ) ([]string, error) {
 	var found []*corev1.Event
 	err := r.client.Each(ctx, k8s.Event, namespace, "", func(object *unstructured.Unstructured) error {
-		e, err := k8s.AsEvent(object)
+		e, err := k8s.As[corev1.Event](object)
 		if err != nil {
 			return nil // Only another program's event can be unreadable.
 		}

@@ -163,7 +163,7 @@ func (q *Step) queue(ctx context.Context, p *plan.Plan, w *resource.Writer) (str
 		Create: func(ctx context.Context) error { return q.create(ctx, p) },
 		Parts: []resource.Write{resource.Tags(tags, p.Queue.Tags, func(ctx context.Context) error {
 			_, err := q.SQS.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &url, Tags: p.Queue.Tags})
-			return wrap(err, "queue %s: tag", p.Queue.Name)
+			return resource.Wrap(err, "queue %s: tag", p.Queue.Name)
 		}), attributes},
 	})
 	if err == nil && url == "" {
@@ -177,7 +177,7 @@ func (q *Step) create(ctx context.Context, p *plan.Plan) error {
 	if errors.As(err, new(*types.QueueDeletedRecently)) {
 		return resource.NotMade(outcome.Wait(reuse, "SQS holds the name of the queue that was deleted less than 60 s ago"))
 	}
-	return wrap(err, "queue %s: create", p.Queue.Name)
+	return resource.Wrap(err, "queue %s: create", p.Queue.Name)
 }
 
 // ending reports whether a queue that calls still find is one that Sawhorse deleted less than a minute ago, and not one
@@ -227,17 +227,9 @@ func (q *Step) attributes(ctx context.Context, p *plan.Plan, url string, owned b
 		Aspect: "/attributes", Read: resource.Read(same, hash), Value: hash, Change: outcome.Change{Action: "repaired"},
 		Do: func(ctx context.Context) error {
 			_, err := q.SQS.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: &url, Attributes: wanted})
-			return wrap(err, "queue %s: set attributes", p.Queue.Name)
+			return resource.Wrap(err, "queue %s: set attributes", p.Queue.Name)
 		},
 	}, nil
-}
-
-// wrap adds context to an error. It returns nil for nil.
-func wrap(err error, format string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf(format+": %w", append(args, err)...)
 }
 
 func sameJSON(a, b string) bool {
@@ -272,7 +264,7 @@ func (q *Step) delete(ctx context.Context, p *plan.Plan, w *resource.Writer) err
 		Wait: creationLag,
 		Do: func(ctx context.Context) error {
 			_, err := q.SQS.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url})
-			return wrap(err, "queue %s: delete", p.Queue.Name)
+			return resource.Wrap(err, "queue %s: delete", p.Queue.Name)
 		},
 	})
 }

@@ -40,7 +40,7 @@ func (q *Step) rule(ctx context.Context, p *plan.Plan, live liveRule, w *resourc
 				Name: &p.Queue.Rule.Name, EventPattern: &pattern, State: types.RuleStateEnabled, Description: &p.Queue.Rule.Description, Tags: tags,
 			})
 			if err != nil {
-				return wrap(quota(err), "rule %s: put", p.Queue.Rule.Name)
+				return resource.Wrap(quota(err), "rule %s: put", p.Queue.Rule.Name)
 			}
 			arn = out.RuleArn
 			return nil
@@ -49,7 +49,7 @@ func (q *Step) rule(ctx context.Context, p *plan.Plan, live liveRule, w *resourc
 	same := live.State == types.RuleStateEnabled && sameJSON(aws.ToString(live.EventPattern), pattern)
 	tags := resource.Tags(live.tags, p.Queue.Tags, func(ctx context.Context) error {
 		_, err := q.Rules.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: arn, Tags: ruleTags(p.Queue.Tags)})
-		return wrap(err, "rule %s: tag", p.Queue.Rule.Name)
+		return resource.Wrap(err, "rule %s: tag", p.Queue.Rule.Name)
 	})
 	perhaps := !live.found.Found && w.Created(live.found.Name) // AWS does not show it yet, or somebody has deleted it
 	hash := resource.Hash(pattern)
@@ -110,19 +110,11 @@ func (q *Step) putTarget(ctx context.Context, p *plan.Plan) error {
 		refused := put.FailedEntries[0]
 		err = fmt.Errorf("EventBridge refused it: %s", cmp.Or(aws.ToString(refused.ErrorMessage), aws.ToString(refused.ErrorCode)))
 	}
-	return wrap(err, "rule %s: put target", p.Queue.Rule.Name)
+	return resource.Wrap(err, "rule %s: put target", p.Queue.Rule.Name)
 }
 
 // missing reports whether EventBridge does not know the rule.
 func missing(err error) bool { return errors.As(err, new(*types.ResourceNotFoundException)) }
-
-// known returns an error, unless it is that EventBridge does not know the rule.
-func known(err error) error {
-	if missing(err) {
-		return nil
-	}
-	return err
-}
 
 // describe reads the rule with its tags and targets.
 func (q *Step) describe(ctx context.Context, p *plan.Plan) liveRule {
@@ -166,7 +158,7 @@ func (q *Step) removeRule(ctx context.Context, p *plan.Plan, w *resource.Writer)
 			if outcome.Code(err) == "ValidationException" && strings.Contains(err.Error(), "has targets") {
 				return outcome.Wait(creationLag, "EventBridge still shows targets of rule %s", p.Queue.Rule.Name)
 			}
-			return wrap(known(err), "rule %s: delete", p.Queue.Rule.Name)
+			return resource.Wrap(resource.Ignore(err, missing), "rule %s: delete", p.Queue.Rule.Name)
 		},
 	})
 }
@@ -186,7 +178,7 @@ func (q *Step) removeTargets(ctx context.Context, p *plan.Plan, live []types.Tar
 					refused := removed.FailedEntries[0]
 					err = fmt.Errorf("EventBridge refused it: %s", cmp.Or(aws.ToString(refused.ErrorMessage), aws.ToString(refused.ErrorCode)))
 				}
-				return wrap(known(err), "rule %s: remove targets", p.Queue.Rule.Name)
+				return resource.Wrap(resource.Ignore(err, missing), "rule %s: remove targets", p.Queue.Rule.Name)
 			},
 		})
 		if err != nil {

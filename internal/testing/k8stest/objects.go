@@ -3,9 +3,6 @@ package k8stest
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/karpenter"
 )
 
 // Object is a decoded Kubernetes object.
@@ -158,19 +156,14 @@ func (c *Cluster) List(group, version, resource string) []unstructured.Unstructu
 	return list.Items
 }
 
-// InstallCRDs installs Karpenter's CustomResourceDefinitions from its Go module, and waits until they are established.
+// InstallCRDs installs the CustomResourceDefinitions of Karpenter's default version, and waits until they are established.
 func (c *Cluster) InstallCRDs() {
 	c.t.Helper()
-	dir := ModuleDir(c.t, "github.com/aws/karpenter-provider-aws")
-	files, _ := filepath.Glob(filepath.Join(dir, "pkg/apis/crds/*.yaml"))
-	if len(files) == 0 {
-		c.t.Fatalf("no CRDs in %s", dir)
+	crds, err := karpenter.Default().CRDs()
+	if err != nil {
+		c.t.Fatal(err)
 	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+	for _, text := range crds {
 		var object Object
 		if err := yaml.Unmarshal(text, &object); err != nil {
 			c.t.Fatal(err)
@@ -234,16 +227,6 @@ func Eventually(t *testing.T, done func() bool) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	t.Fatal("not within 30 s")
-}
-
-// ModuleDir returns the directory of a module in the module cache.
-func ModuleDir(t *testing.T, module string) string {
-	t.Helper()
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
-	if err != nil {
-		t.Fatalf("go list -m %s: %v", module, err)
-	}
-	return strings.TrimSpace(string(out))
 }
 
 func copied(t *testing.T, object Object) *unstructured.Unstructured {
