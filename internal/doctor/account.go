@@ -109,20 +109,6 @@ func ruleQuota(o *Observed, found *findings) {
 		"Delete unused rules, or ask for a higher quota.", raise(RulesPerBus, quota+quota/2))
 }
 
-func spotRole(o *Observed, found *findings) {
-	var launching []string
-	for _, p := range o.pools() {
-		if p.launches("spot") {
-			launching = append(launching, p.name)
-		}
-	}
-	// With Karpenter on, the plan says so itself.
-	if !o.SpotRole && !o.Facts.NoSpotRole && len(launching) > 0 {
-		found.add(Fails, fmt.Sprintf("pool %s may use spot, and the account has no role AWSServiceRoleForEC2Spot", some(launching)),
-			"Create it, once for the account.", createSpotRole)
-	}
-}
-
 // createSpotRole is the command that creates EC2's service-linked role for spot.
 const createSpotRole = "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
 

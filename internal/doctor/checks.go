@@ -75,11 +75,6 @@ var checks = []check{
 		[]Source{Quotas, Rules}, ruleQuota,
 	},
 	{
-		"spot-role", "EC2's service-linked role for spot",
-		"An account's first spot launch creates this role. Karpenter may not create it, so its spot launches fail.",
-		[]Source{Parameters, SpotRole}, spotRole,
-	},
-	{
 		"organization", "service control policies and the boundary of the controller's role, by IAM's simulation",
 		"A role cannot do what a service control policy denies, or its boundary does not allow, whatever its own policies allow. " +
 			"IAM's simulation does not know the condition keys of the real calls, so treat the result as a hint.",

@@ -345,9 +345,10 @@ var cases = []example{
 			func(o *Observed) { o.Quotas[SpotVCPU], o.Quotas[OnDemandVCPU] = 5, 0 }), []string{"warns: may run 5 vCPUs of standard spot"}},
 	{"vcpu-quota", "karpenter_config has the limit", with(map[string]string{"karpenter_config": `{"nodePool":{"limits":{"cpu":"1k"}}}`}),
 		[]string{"warns: the pools may grow to 1000"}},
-	{"spot-role", "karpenter_config has the capacity types", with(map[string]string{"karpenter_config": `{"nodePool":{"template":{"spec":` +
-		`{"requirements":[{"key":"karpenter.sh/capacity-type","operator":"NotIn","values":["on-demand"]}]}}}}`}),
-		[]string{"fails: pool workload may use spot"}},
+	{"vcpu-quota", "karpenter_config has the capacity types",
+		all(with(map[string]string{"karpenter_config": `{"nodePool":{"template":{"spec":` +
+			`{"requirements":[{"key":"karpenter.sh/capacity-type","operator":"NotIn","values":["on-demand"]}]}}}}`}),
+			func(o *Observed) { o.Quotas[SpotVCPU], o.Quotas[OnDemandVCPU] = 5, 0 }), []string{"warns: may run 5 vCPUs of standard spot"}},
 	{"iam-quota", "nearly used up", func(o *Observed) { o.Account["Roles"] = 995 }, []string{"warns: 995 of 1000 Roles"}},
 	{"iam-quota", "used up", func(o *Observed) { o.Account["Roles"], o.RuleExists = 999, false },
 		[]string{"fails: this rack needs 2 more"}},
@@ -361,14 +362,6 @@ var cases = []example{
 	{"rule-quota", "used up", func(o *Observed) { o.Rules, o.RuleExists = 300, false }, []string{"fails: 300 of 300"}},
 	{"rule-quota", "nearly", func(o *Observed) { o.Rules, o.RuleExists = 295, false }, []string{"warns: 295 of 300"}},
 	{"rule-quota", "nearly, and the rule is there", func(o *Observed) { o.Rules = 295 }, nil},
-	{"spot-role", "missing", with(map[string]string{"karpenter_capacity_types": "on-demand,spot"}),
-		[]string{"fails: pool workload may use spot"}},
-	{"spot-role", "missing, as the plan says", all(with(map[string]string{"karpenter_capacity_types": "spot"}), func(o *Observed) {
-		o.Facts.NoSpotRole = true
-	}), nil},
-	{"spot-role", "there", all(with(map[string]string{"karpenter_capacity_types": "spot"}), func(o *Observed) { o.SpotRole = true }), nil},
-	{"spot-role", "of a pool of builds", with(map[string]string{"build_node_enabled": "true", "karpenter_build_capacity_types": "spot"}),
-		[]string{"fails: pool build"}},
 	{"organization", "limited", func(o *Observed) { o.Limited = []string{"ec2:RunInstances"} },
 		[]string{"fails: does not allow ec2:RunInstances"}},
 	{"organization", "denied", func(o *Observed) { o.Denied = []string{"ec2:RunInstances"} }, []string{"fails: deny ec2:RunInstances"}},
@@ -439,24 +432,23 @@ var cases = []example{
 	{"pools", "none once it is off", all(with(map[string]string{"karpenter_enabled": "false"}), func(o *Observed) { o.Pools = nil }), nil},
 	{"launches", "each cause once", func(o *Observed) {
 		o.Launches = []Launch{
-			{"workload-b", "Launched", "InsufficientCapacityError",
-				"insufficient capacity, VcpuLimitExceeded: You have requested more vCPU capacity"},
-			{"workload-a", "Launched", "InsufficientCapacityError", "insufficient capacity, VcpuLimitExceeded: You have requested more than 64"},
-			{"workload-a", "Launched", "InsufficientCapacityError", "insufficient capacity, VcpuLimitExceeded: You have requested more than 64"},
-			{"workload-c", "Launched", "InsufficientCapacityError", "insufficient capacity, InsufficientInstanceCapacity: We currently do not have"},
-			{"workload-d", "Launched", "Unauthorized", "User is not authorized to perform this operation due to a service control policy"},
-			{"workload-e", "Registered", "NodeNotFound", "Node not registered with cluster"},
-			{"workload-f", "Initialized", "NodeNotReady", "Node status is NotReady"},
-			{"workload-g", "Launched", "LaunchFailed", "Instance launch failed"},
+			{"workload-b", "Launched=Unknown InsufficientCapacityError insufficient capacity, VcpuLimitExceeded: You have requested more vCPU capacity"},
+			{"workload-a", "Launched=Unknown InsufficientCapacityError insufficient capacity, VcpuLimitExceeded: You have requested more than 64"},
+			{"workload-a", "Launched=Unknown InsufficientCapacityError insufficient capacity, VcpuLimitExceeded: You have requested more than 64"},
+			{"workload-c", "Launched=Unknown InsufficientCapacityError insufficient capacity, InsufficientInstanceCapacity: We currently do not have"},
+			{"workload-d", "Launched=Unknown Unauthorized User is not authorized to perform this operation due to a service control policy"},
+			{"workload-e", "Registered=Unknown NodeNotFound Node not registered with cluster"},
+			{"workload-f", "Initialized=Unknown NodeNotReady Node status is NotReady"},
+			{"workload-g", "Launched=Unknown LaunchFailed Instance launch failed"},
 		}
 	}, []string{
-		"fails: EC2 denied the launch to Karpenter's controller (1: workload-d); the last: Launched Unauthorized: User is not authorized",
-		"fails: vCPU quota is used up (2: workload-a, workload-b); the last: Launched InsufficientCapacityError: insufficient capacity, " +
+		"fails: EC2 denied the launch to Karpenter's controller (1: workload-d); the last: Launched=Unknown Unauthorized User is not authorized",
+		"fails: vCPU quota is used up (2: workload-a, workload-b); the last: Launched=Unknown InsufficientCapacityError insufficient capacity, " +
 			"VcpuLimitExceeded: You have requested more than 64",
 		"fails: has not registered with the cluster (1: workload-e)",
 		"warns: EC2 had no capacity for the instance types that the pool allows (1: workload-c)",
 		"warns: not ready for pods (1: workload-f)",
-		"warns: NodeClaims that have not become nodes (1: workload-g); the last: Launched LaunchFailed: Instance launch failed",
+		"warns: NodeClaims that have not become nodes (1: workload-g); the last: Launched=Unknown LaunchFailed Instance launch failed",
 	}},
 	{"pending-pods", "no pool fits, by reason", func(o *Observed) {
 		o.Waiting = []Waiter{waiter("shop/c", 2, "no pool tolerates it"), waiter("shop/b", 1, "no pool has the zone"),

@@ -8,14 +8,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
-// Launch is a NodeClaim that did not become a node: its last condition that is not True, or Karpenter's event about it.
+// Launch is a NodeClaim that did not become a node, with Karpenter's words about it: its condition that is not True, or an event.
 // Karpenter deletes a NodeClaim for which EC2 has no capacity, so that only the event remains, for an hour.
-type Launch struct {
-	NodeClaim string
-	// Step is the condition that is not True: Launched, Registered or Initialized.
-	Step            string
-	Reason, Message string
-}
+type Launch struct{ NodeClaim, Words string }
 
 // launchCause is a cause of failed launches.
 type launchCause struct {
@@ -104,7 +99,7 @@ const listQuotas = "aws service-quotas list-service-quotas --service-code ec2"
 const controllerLog = "kubectl -n " + ownership.Namespace + " logs deployment/" + ownership.ReleaseController + " --since=1h"
 
 func (c launchCause) matches(l Launch) bool {
-	return slices.ContainsFunc(c.words, func(word string) bool { return strings.Contains(l.Reason+" "+l.Message, word) })
+	return slices.ContainsFunc(c.words, func(word string) bool { return strings.Contains(l.Words, word) })
 }
 
 // launches reports the failed launches by their cause, because a cause usually stops many of them.
@@ -125,11 +120,6 @@ func launches(o *Observed, found *findings) {
 		slices.Sort(claims)
 		claims = slices.Compact(claims)
 		last := by[i][len(by[i])-1]
-		found.add(c.severity, fmt.Sprintf("%s (%d: %s); the last: %s", c.what, len(claims), some(claims), last), c.do, c.commands...)
+		found.add(c.severity, fmt.Sprintf("%s (%d: %s); the last: %s", c.what, len(claims), some(claims), last.Words), c.do, c.commands...)
 	}
-}
-
-// String returns Karpenter's words for the failure.
-func (l Launch) String() string {
-	return strings.TrimSpace(fmt.Sprintf("%s %s: %s", l.Step, l.Reason, l.Message))
 }

@@ -33,10 +33,10 @@ func metadata(o *Observed, found *findings) {
 }
 
 func tolerations(o *Observed, found *findings) {
-	taints := o.taints()
+	pools := o.pools()
 	for i := range o.DaemonSets {
 		d := &o.DaemonSets[i]
-		missing := untolerated(d, taints)
+		missing := untolerated(d, pools)
 		if len(missing) == 0 {
 			continue
 		}
@@ -52,35 +52,20 @@ func tolerations(o *Observed, found *findings) {
 	}
 }
 
-// pooledTaint is a taint and the pool whose nodes have it.
-type pooledTaint struct {
-	corev1.Taint
-	pool string
-}
-
-// taints returns the taints of the pools' nodes that keep pods away.
-func (o *Observed) taints() (all []pooledTaint) {
-	for _, p := range o.pools() {
-		for _, t := range p.taints {
-			if t.Effect != corev1.TaintEffectPreferNoSchedule {
-				all = append(all, pooledTaint{t, p.name})
-			}
-		}
-	}
-	return all
-}
-
-// untolerated returns the taints that a DaemonSet does not tolerate. It returns none if the DaemonSet selects its nodes
-// itself.
-func untolerated(d *appsv1.DaemonSet, taints []pooledTaint) (missing []string) {
+// untolerated returns the taints of the pools' nodes by which these keep a DaemonSet's pods away. It returns none if the DaemonSet
+// selects its nodes itself.
+func untolerated(d *appsv1.DaemonSet, pools []pool) (missing []string) {
 	spec := d.Spec.Template.Spec
 	if len(spec.NodeSelector) > 0 || spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
 		return nil
 	}
-	for _, t := range taints {
-		if !slices.ContainsFunc(spec.Tolerations,
-			func(each corev1.Toleration) bool { return each.ToleratesTaint(klog.Background(), &t.Taint, false) }) {
-			missing = append(missing, fmt.Sprintf("%s of pool %s", t.ToString(), t.pool))
+	for _, p := range pools {
+		for _, t := range p.taints {
+			tolerated := slices.ContainsFunc(spec.Tolerations,
+				func(each corev1.Toleration) bool { return each.ToleratesTaint(klog.Background(), &t, false) })
+			if t.Effect != corev1.TaintEffectPreferNoSchedule && !tolerated {
+				missing = append(missing, fmt.Sprintf("%s of pool %s", t.ToString(), p.name))
+			}
 		}
 	}
 	return missing

@@ -56,7 +56,6 @@ type Observed struct {
 	// Rules is the number of rules on the default bus. RuleExists is true if the rack's rule is one of them.
 	Rules      int
 	RuleExists bool
-	SpotRole   bool
 	// ControllerRole is the ARN of the controller's role, or empty if it does not exist yet.
 	ControllerRole string
 	// Bounded are the KeyActions that the permissions boundary of the controller's role does not allow.

@@ -32,7 +32,6 @@ const (
 	Quotas         Source = "servicequotas:GetServiceQuota, servicequotas:GetAWSDefaultServiceQuota"
 	AccountSummary Source = "iam:GetAccountSummary"
 	Rules          Source = "events:ListRules"
-	SpotRole       Source = "iam:ListRoles"
 	Organization   Source = "iam:GetRole, iam:SimulatePrincipalPolicy"
 	Nodes          Source = kubernetes + "nodes"
 	Pods           Source = kubernetes + "pods"

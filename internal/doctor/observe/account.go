@@ -109,18 +109,11 @@ func (r *reader) rules(ctx context.Context) error {
 	}
 }
 
-func (r *reader) spotRole(ctx context.Context) error {
-	out, err := r.IAM.ListRoles(ctx, &iam.ListRolesInput{PathPrefix: aws.String("/aws-service-role/spot.amazonaws.com/")})
-	r.o.SpotRole = err == nil && len(out.Roles) > 0
-	return err
-}
-
 // controllerRole returns the ARN of the rack's controller role; empty if the role does not exist yet.
 func (r *reader) controllerRole(ctx context.Context) (string, error) {
 	role, err := r.observer().Role(ctx, ownership.ControllerRole(r.o.Rack))
 	if role == nil {
 		return "", err
 	}
-	r.o.ControllerRole = aws.ToString(role.Arn)
-	return r.o.ControllerRole, nil
+	return aws.ToString(role.Arn), nil
 }

@@ -2,16 +2,14 @@ package observe
 
 import (
 	"context"
-	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
@@ -60,15 +58,9 @@ func (r *reader) inCluster() []source {
 }
 
 // read reads all objects of a kind.
-func read[T any](ctx context.Context, client *k8s.Client, kind k8s.Kind, into *[]T) error {
-	return client.Each(ctx, kind, "", "", func(object *unstructured.Unstructured) error {
-		var typed T
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &typed); err != nil {
-			return fmt.Errorf("%s: decode: %w", k8s.Subject(object), err)
-		}
-		*into = append(*into, typed)
-		return nil
-	})
+func read[T any](ctx context.Context, client *k8s.Client, kind k8s.Kind, into *[]T) (err error) {
+	*into, err = k8s.Typed[T](ctx, client, kind, "", "")
+	return err
 }
 
 // pools reads the rack's NodePools and EC2NodeClasses. Before Karpenter is turned on the cluster has no such kinds, and
@@ -85,9 +77,8 @@ func (r *reader) pools(ctx context.Context) error {
 			if ready, why := k8s.Ready(&objects[i]); !ready {
 				p.NotReady = why
 			}
-			c := meta.FindStatusCondition(conditions(&objects[i]), "NodeRegistrationHealthy")
-			if c != nil && c.Status == metav1.ConditionFalse {
-				p.Unhealthy = c.Reason + " " + c.Message
+			if status, _, why := k8s.Condition(&objects[i], "NodeRegistrationHealthy"); status == "False" {
+				p.Unhealthy = why
 			}
 			r.o.Pools = append(r.o.Pools, p)
 		}
@@ -109,10 +100,8 @@ const starting = 5 * time.Minute
 func (r *reader) launches(ctx context.Context) error {
 	now := time.Now()
 	if err := r.client.Each(ctx, k8s.NodeClaim, "", "", func(object *unstructured.Unstructured) error {
-		if c := failedStep(object, now); c != nil && object.GetDeletionTimestamp() == nil {
-			r.o.Launches = append(r.o.Launches, doctor.Launch{
-				NodeClaim: object.GetName(), Step: c.Type, Reason: c.Reason, Message: c.Message,
-			})
+		if words := failure(object, now); words != "" && object.GetDeletionTimestamp() == nil {
+			r.o.Launches = append(r.o.Launches, doctor.Launch{NodeClaim: object.GetName(), Words: words})
 		}
 		return nil
 	}); err != nil {
@@ -125,9 +114,7 @@ func (r *reader) launches(ctx context.Context) error {
 		}
 		recent := now.Sub(k8s.LastSeen(e)) < time.Hour
 		if recent && e.InvolvedObject.Kind == k8s.NodeClaim.Name && e.Reason == "InsufficientCapacityError" {
-			r.o.Launches = append(r.o.Launches, doctor.Launch{
-				NodeClaim: e.InvolvedObject.Name, Step: "Launched", Reason: e.Reason, Message: e.Message,
-			})
+			r.o.Launches = append(r.o.Launches, doctor.Launch{NodeClaim: e.InvolvedObject.Name, Words: k8s.Said(e)})
 		}
 		return nil
 	})
@@ -174,34 +161,20 @@ func (r *reader) waiting(ctx context.Context) error {
 	return err
 }
 
-// failedStep returns the first of a NodeClaim's conditions on the way to a node that has failed; nil if none has.
-// Karpenter leaves a failed launch at Unknown, with a reason; the reason AwaitingReconciliation means that it has not
-// begun with the NodeClaim.
-func failedStep(object *unstructured.Unstructured, now time.Time) *metav1.Condition {
-	all := conditions(object)
+// failure returns Karpenter's words about the first of a NodeClaim's conditions on the way to a node that has failed; "" if none has.
+// Karpenter leaves a failed launch at Unknown, with a reason; the reason AwaitingReconciliation means that it has not begun with the
+// NodeClaim.
+func failure(claim *unstructured.Unstructured, now time.Time) string {
 	for _, step := range []string{"Launched", "Registered", "Initialized"} {
-		c := meta.FindStatusCondition(all, step)
-		if c == nil {
-			return nil
-		}
-		if c.Status == metav1.ConditionTrue {
+		status, since, words := k8s.Condition(claim, step)
+		switch {
+		case status == "True":
 			continue
+		case status == "False", words != "" && now.Sub(since) >= starting,
+			step == "Launched" && words != "" && !strings.Contains(words, "AwaitingReconciliation"):
+			return words
 		}
-		late := now.Sub(c.LastTransitionTime.Time) >= starting
-		if late || c.Status == metav1.ConditionFalse || step == "Launched" && c.Reason != "AwaitingReconciliation" {
-			return c
-		}
-		return nil
+		return ""
 	}
-	return nil
-}
-
-func conditions(object *unstructured.Unstructured) []metav1.Condition {
-	var has struct {
-		Status struct {
-			Conditions []metav1.Condition `json:"conditions"`
-		} `json:"status"`
-	}
-	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &has) // what cannot be read counts as absent
-	return has.Status.Conditions
+	return ""
 }

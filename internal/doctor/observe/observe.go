@@ -129,7 +129,6 @@ func (r *reader) ofAccount() []source {
 		{doctor.Keys, r.keys},
 		{doctor.Quotas, r.quotas},
 		{doctor.AccountSummary, r.account},
-		{doctor.SpotRole, r.spotRole},
 	}
 }
 

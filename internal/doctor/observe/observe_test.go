@@ -114,9 +114,9 @@ func TestDenied(t *testing.T) {
 		doctor.AllParameters: "SSM DescribeParameters: AccessDeniedException: no",
 		doctor.Hold:          "SSM GetParameter: AccessDeniedException: no",
 		doctor.Budgets:       "EKS DescribeCluster: AccessDeniedException: no", doctor.Instances: "EC2 DescribeInstances: AccessDenied: no",
-		doctor.Keys:     "EC2 GetEbsDefaultKmsKeyId: AccessDenied: no",
-		doctor.Quotas:   "Service Quotas GetServiceQuota: AccessDeniedException: no",
-		doctor.SpotRole: "IAM ListRoles: AccessDenied: no", doctor.Rules: "EventBridge ListRules: AccessDeniedException: no",
+		doctor.Keys:   "EC2 GetEbsDefaultKmsKeyId: AccessDenied: no",
+		doctor.Quotas: "Service Quotas GetServiceQuota: AccessDeniedException: no",
+		doctor.Rules:  "EventBridge ListRules: AccessDeniedException: no",
 	} {
 		if o.Unseen[source] != want {
 			t.Errorf("%s: %q, want %q", source, o.Unseen[source], want)
@@ -146,8 +146,6 @@ func answers() map[string]string {
 			`</GetCallerIdentityResult></R>`,
 		"GetRole":                role("arn:aws:iam::111122223333:role/team/ops"),
 		"GetRole prod-karpenter": role("arn:aws:iam::111122223333:role/sawhorse/prod-karpenter"),
-		"ListRoles": `<R><ListRolesResult><Roles><member><Path>/aws-service-role/spot.amazonaws.com/</Path></member></Roles>` +
-			`</ListRolesResult></R>`,
 		"": `{"cluster":{"name":"prod","arn":"arn:aws:eks:eu-central-1:111122223333:cluster/prod","status":"ACTIVE","version":"1.35",` +
 			`"accessConfig":{"authenticationMode":"API_AND_CONFIG_MAP"},"identity":{"oidc":{"issuer":"https://oidc/1"}},
 			"resourcesVpcConfig":{"vpcId":"vpc-1","clusterSecurityGroupId":"sg-1","endpointPublicAccess":true}}}`,
@@ -216,7 +214,7 @@ func TestLook(t *testing.T) {
 		o.Facts.NodeGroups[0].Subnets, o.Facts.NodeGroups[0].Taints[0].Effect, o.AddOns, o.Association, o.Facts.OIDCProvider,
 		len(o.Facts.Subnets), o.Free["subnet-a"], len(o.Facts.SecurityGroups), o.Facts.SecurityGroups[0].Tags, o.Endpoints,
 		o.Instances[0], o.Keys, o.Quotas[doctor.SpotVCPU],
-		o.Quotas[doctor.RulesPerBus], o.Account, o.Rules, o.RuleExists, o.SpotRole, o.Denied, o.Limited, o.Bounded,
+		o.Quotas[doctor.RulesPerBus], o.Account, o.Rules, o.RuleExists, o.Denied, o.Limited, o.Bounded,
 		o.Budgets[0].Status.ExpectedPods, o.Parameters, strings.HasPrefix(o.Held, "the rack is held (upgrade)"), o.Facts.Cluster.AuthMode,
 	}
 	want := []any{
@@ -231,7 +229,7 @@ func TestLook(t *testing.T) {
 			{ID: "key-1", State: "Enabled", Policy: "{}", Grantees: []string{"arn:someone"}},
 			{ID: "key-2", State: "Enabled", Policy: "{}", Grantees: []string{"arn:someone"}},
 		},
-		64.0, 300.0, map[string]int{"Roles": 7}, 2, true, true, []string{"ec2:RunInstances"}, []string{"ec2:CreateTags"},
+		64.0, 300.0, map[string]int{"Roles": 7}, 2, true, []string{"ec2:RunInstances"}, []string{"ec2:CreateTags"},
 		[]string{"kms:CreateGrant"}, int32(3), 2, true,
 		"API_AND_CONFIG_MAP",
 	}
@@ -297,13 +295,13 @@ func TestKarpenterObjects(t *testing.T) {
 	o := observed(t, &account{answers: answers()}, server.Dial)
 	wantPools := []doctor.PoolObject{
 		{Kind: "EC2NodeClass", Name: "workload"}, {Kind: "NodePool", Name: "build", NotReady: "NodeClassReady=False NodeClassNotReady why"},
-		{Kind: "NodePool", Name: "workload", Unhealthy: "RegistrationFailed why"},
+		{Kind: "NodePool", Name: "workload", Unhealthy: "NodeRegistrationHealthy=False RegistrationFailed why"},
 	}
 	wantLaunches := []doctor.Launch{
-		{NodeClaim: "absent", Step: "Registered", Reason: "NodeNotFound", Message: "why"},
-		{NodeClaim: "denied", Step: "Launched", Reason: "Unauthorized", Message: "why"},
-		{NodeClaim: "gone", Step: "Launched", Reason: "InsufficientCapacityError", Message: "VcpuLimitExceeded: more"},
-		{NodeClaim: "unready", Step: "Initialized", Reason: "NodeNotReady", Message: "why"},
+		{NodeClaim: "absent", Words: "Registered=Unknown NodeNotFound why"},
+		{NodeClaim: "denied", Words: "Launched=Unknown Unauthorized why"},
+		{NodeClaim: "gone", Words: ": InsufficientCapacityError: VcpuLimitExceeded: more"},
+		{NodeClaim: "unready", Words: "Initialized=Unknown NodeNotReady why"},
 	}
 	slices.SortFunc(o.Pools, func(a, b doctor.PoolObject) int { return strings.Compare(a.Kind+a.Name, b.Kind+b.Name) })
 	slices.SortFunc(o.Launches, func(a, b doctor.Launch) int { return strings.Compare(a.NodeClaim, b.NodeClaim) })

@@ -66,6 +66,7 @@ func (r *reader) organization(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.o.ControllerRole = role
 	nodes, err := r.observer().Role(ctx, ownership.NodeRole(r.o.Rack))
 	if err != nil {
 		return err
