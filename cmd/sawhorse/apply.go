@@ -46,7 +46,7 @@ be, as the cluster is. Without the right to put events there it says so, and jud
 another name than ` + ownership.Bus + `, set SAWHORSE_BUS.
 
 Exit codes: 0 done, or nothing differs; 1 refused, failed, or not confirmed; 2 wrong use; 3 not known.` + aboutCloud,
-		Args: rackAndFile,
+		Args: exactly("RACK", "FILE"),
 	}
 	var how application
 	c.Flags().BoolVar(&how.prune, "prune", false, "unset the parameters that FILE leaves out")

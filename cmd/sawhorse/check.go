@@ -24,20 +24,18 @@ type answer struct {
 	Warnings []params.Problem `json:"warnings"`
 }
 
-func answerOf(v validation.Result) answer {
-	a := answer{Accepted: len(v.Problems) == 0, Problems: []params.Problem{}, Warnings: []params.Problem{}}
-	a.Problems, a.Warnings = append(a.Problems, v.Problems...), append(a.Warnings, v.Warnings...)
-	return a
+func answerOf(problems, warnings []params.Problem) answer {
+	return answer{len(problems) == 0, append([]params.Problem{}, problems...), append([]params.Problem{}, warnings...)}
 }
 
 // unreadable is the answer to a line of a batch that is not a valid input.
 func unreadable(err error) answer {
-	return answer{Problems: []params.Problem{{Parameter: "input", Message: err.Error()}}, Warnings: []params.Problem{}}
+	return answerOf([]params.Problem{{Parameter: "input", Message: err.Error()}}, nil)
 }
 
 func checkCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "check FILE|-", Short: "Check whether parameters would be accepted", Args: only("FILE"),
+		Use: "check FILE|-", Short: "Check whether parameters would be accepted", Args: exactly("FILE"),
 		Long: aboutInput + `Prints {"accepted", "problems", "warnings"} or, with -o text, a line for each problem and warning.` + aboutExit,
 	}
 	validates(c, "text", check, func(made any, accepted bool, format string) error {
@@ -78,12 +76,12 @@ func validates(c *cobra.Command, other string, validate func(input) (made any, a
 
 func check(in input) (any, bool) {
 	v := in.result()
-	return answerOf(v), len(v.Problems) == 0
+	return answerOf(v.Problems, v.Warnings), len(v.Problems) == 0
 }
 
 func renderCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "render FILE|-", Short: "Print the NodePools, EC2NodeClasses and NodeOverlays", Args: only("FILE"),
+		Use: "render FILE|-", Short: "Print the NodePools, EC2NodeClasses and NodeOverlays", Args: exactly("FILE"),
 		Long: aboutInput + `Prints the manifests in order of kind and name; none where Karpenter is off. The problems of a ` +
 			`refused input go to stderr;
 with --batch they are that line's answer. With --explain it prints for each field of each manifest where its value comes from: a
@@ -118,7 +116,7 @@ parameter with the path in its JSON, or a built-in default.` + aboutExit,
 func render(in input) (any, bool) {
 	v := in.result()
 	if len(v.Problems) > 0 {
-		return answerOf(v), false
+		return answerOf(v.Problems, v.Warnings), false
 	}
 	return append([]plan.Object{}, v.Plan.NodePools.Manifests()...), true
 }
@@ -128,7 +126,7 @@ func layers(in input) (any, bool) {
 	judged := in.judged(in.applied())
 	v := validation.Validate(judged)
 	if len(v.Problems) > 0 {
-		return answerOf(v), false
+		return answerOf(v.Problems, v.Warnings), false
 	}
 	return nodes.Compile(v.Config, judged.Facts).Explain(), true
 }

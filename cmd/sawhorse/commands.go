@@ -157,25 +157,19 @@ func outputFlag(c *cobra.Command, formats ...string) *string {
 	return &o.chosen
 }
 
-// only returns a check that there is exactly one argument.
-func only(what string) cobra.PositionalArgs {
+// exactly returns a check that there is one argument for each of these words, and that the one for RACK is a rack's name.
+func exactly(words ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
-		switch len(args) {
-		case 0:
-			return fmt.Errorf("%s is missing", what)
-		case 1:
-			return nil
+		switch {
+		case len(args) < len(words):
+			return fmt.Errorf("%s is missing", words[len(args)])
+		case len(args) > len(words):
+			return fmt.Errorf("there are %d arguments; allowed: %s", len(args), strings.Join(words, " and "))
+		case words[0] == "RACK":
+			return rackName(args[0])
 		}
-		return fmt.Errorf("there are %d arguments; allowed is one, %s", len(args), what)
+		return nil
 	}
-}
-
-// onlyRack checks that the rack's name is the only argument.
-func onlyRack(c *cobra.Command, args []string) error {
-	if err := only("RACK")(c, args); err != nil {
-		return err
-	}
-	return rackName(args[0])
 }
 
 func rackName(name string) error {

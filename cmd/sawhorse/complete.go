@@ -20,7 +20,7 @@ func completeRack(c *cobra.Command, args []string, _ string) ([]cobra.Completion
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, done := context.WithTimeout(contextOf(c), completing)
+	ctx, done := context.WithTimeout(c.Context(), completing)
 	defer done()
 	loaded, err := account(ctx)
 	if err != nil {
@@ -40,7 +40,7 @@ func completeSnapshot(c *cobra.Command, args []string, word string) ([]cobra.Com
 
 // snapshotsOf returns the numbers of a rack's snapshots after a beginning, each with its time and note.
 func snapshotsOf(c *cobra.Command, rack, begins string) (all []cobra.Completion) {
-	ctx, done := context.WithTimeout(contextOf(c), completing)
+	ctx, done := context.WithTimeout(c.Context(), completing)
 	defer done()
 	w, err := newWatcher(ctx, rack)
 	if err != nil {
@@ -56,12 +56,4 @@ func snapshotsOf(c *cobra.Command, rack, begins string) (all []cobra.Completion)
 		all = append(all, cobra.CompletionWithDesc(fmt.Sprint(begins, s.Number), about))
 	}
 	return all
-}
-
-// contextOf returns the context of a command, which has none while it completes.
-func contextOf(c *cobra.Command) context.Context {
-	if ctx := c.Context(); ctx != nil {
-		return ctx
-	}
-	return context.Background()
 }

@@ -18,9 +18,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	resources "k8s.io/component-helpers/resource"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -30,7 +27,7 @@ import (
 
 func costCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "cost RACK", Short: "Print what the nodes of the rack's cluster cost", Args: onlyRack, ValidArgsFunction: completeRack,
+		Use: "cost RACK", Short: "Print what the nodes of the rack's cluster cost", Args: exactly("RACK"), ValidArgsFunction: completeRack,
 		Long: `Prints, for each pool and each node group, the nodes, how much of their vCPU and memory pods ask for, and dollars an hour at
 today's prices: on-demand prices of AWS's list, and the spot price of the node's zone. Discounts and volumes are not in them.
 The last line has the nodes that the node groups had when Karpenter was turned on, at today's prices too.
@@ -103,11 +100,11 @@ func (b bill) conclude(ctx context.Context, client *k8s.Client, list market, to 
 	waiting := newProgress()
 	defer waiting.end()
 	waiting.say("reading nodes and pods")
-	nodes, err := typed[corev1.Node](ctx, client, k8s.Node)
+	nodes, err := k8s.Typed[corev1.Node](ctx, client, k8s.Node, "", "")
 	if err != nil {
 		return err
 	}
-	pods, err := typed[corev1.Pod](ctx, client, k8s.Pod)
+	pods, err := k8s.Typed[corev1.Pod](ctx, client, k8s.Pod, "", "")
 	if err != nil {
 		return err
 	}
@@ -155,19 +152,6 @@ func (b bill) incomplete() error {
 	return nil
 }
 
-// typed reads all objects of a kind.
-func typed[T any](ctx context.Context, client *k8s.Client, kind k8s.Kind) (all []T, err error) {
-	err = client.Each(ctx, kind, "", "", func(object *unstructured.Unstructured) error {
-		var one T
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &one); err != nil {
-			return fmt.Errorf("%s: decode: %w", k8s.Subject(object), err)
-		}
-		all = append(all, one)
-		return nil
-	})
-	return all, err
-}
-
 // add adds up nodes with the requests of their pods. Pods that have ended request nothing any more.
 func (b *bill) add(nodes []corev1.Node, pods []corev1.Pod, prices map[offer]float64) {
 	groups, of := map[string]*expense{}, map[string]*expense{}
@@ -193,7 +177,7 @@ func (b *bill) add(nodes []corev1.Node, pods []corev1.Pod, prices map[offer]floa
 		if of[pod.Spec.NodeName] == nil || k8s.Ended(pod.Status.Phase) {
 			continue
 		}
-		asked := resources.PodRequests(pod, resources.PodResourcesOptions{UseStatusResources: true})
+		asked := k8s.Requests(pod)
 		for _, e := range []*expense{of[pod.Spec.NodeName], &b.Total} {
 			e.CPUAsked += asked.Cpu().AsApproximateFloat64()
 			e.GiBAsked += asked.Memory().AsApproximateFloat64() / (1 << 30)

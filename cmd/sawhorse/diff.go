@@ -54,29 +54,16 @@ func diff(ctx context.Context, rack, file string, prune bool, format string) err
 	if err != nil {
 		return err
 	}
-	if err := p.show(os.Stdout, format); err != nil {
+	if err := p.show(os.Stdout, format); err != nil || p.Accepted {
 		return err
 	}
-	return p.refused()
-}
-
-// rackAndFile checks that the arguments are a rack's name and a file.
-func rackAndFile(_ *cobra.Command, args []string) error {
-	switch len(args) {
-	case 0:
-		return fmt.Errorf("RACK is missing")
-	case 1:
-		return fmt.Errorf("FILE is missing; - is stdin")
-	case 2:
-		return rackName(args[0])
-	}
-	return fmt.Errorf("there are %d arguments; allowed are two, RACK and FILE", len(args))
+	return refused("")
 }
 
 // toCompare checks that the arguments are a rack's name and a file, or one or two snapshots of a rack.
 func toCompare(c *cobra.Command, args []string) error {
 	if len(args) == 0 || !strings.Contains(args[0], "@") {
-		return rackAndFile(c, args)
+		return exactly("RACK", "FILE")(c, args)
 	}
 	if len(args) > 2 {
 		return fmt.Errorf("there are %d arguments; allowed are at most two snapshots", len(args))
@@ -341,12 +328,4 @@ func cell(value string) string {
 		return string(letters[:most-1]) + "…"
 	}
 	return value
-}
-
-// refused returns the error for a proposal with problems.
-func (p proposal) refused() error {
-	if !p.Accepted {
-		return refused("")
-	}
-	return nil
 }

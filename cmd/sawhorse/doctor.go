@@ -26,7 +26,7 @@ import (
 
 func doctorCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "doctor RACK", Short: "Look for problems that would impede Karpenter", Args: onlyRack, ValidArgsFunction: completeRack,
+		Use: "doctor RACK", Short: "Look for problems that would impede Karpenter", Args: exactly("RACK"), ValidArgsFunction: completeRack,
 		Long: `Examines the rack's cluster and account, and changes nothing. Run it before Karpenter is turned on, and whenever something is
 odd. Each finding says what, why it matters and what to do. A check that could not be made is a finding too.
 

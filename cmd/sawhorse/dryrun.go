@@ -46,17 +46,11 @@ func (w *watcher) rehearse(ctx context.Context, p *proposal) *events.Pass {
 		warn("judged without the cluster, because there is no dry pass: %v", err)
 		return nil
 	}
-	p.judge(answerOfPass(*answer))
+	p.judge(answerOf(answer.Problems, answer.Warnings))
 	if p.Pools = answer.Pools; p.Pools == nil {
 		p.Pools = []events.PoolEffect{}
 	}
 	return answer
-}
-
-func answerOfPass(pass events.Pass) answer {
-	a := answer{Accepted: len(pass.Problems) == 0, Problems: []params.Problem{}, Warnings: []params.Problem{}}
-	a.Problems, a.Warnings = append(a.Problems, pass.Problems...), append(a.Warnings, pass.Warnings...)
-	return a
 }
 
 // dryPass puts the request for a dry pass on the stack's bus, and waits for the answer.

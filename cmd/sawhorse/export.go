@@ -19,7 +19,7 @@ import (
 
 func exportCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "export RACK", Short: "Print the rack's parameters", Args: onlyRack, ValidArgsFunction: completeRack,
+		Use: "export RACK", Short: "Print the rack's parameters", Args: exactly("RACK"), ValidArgsFunction: completeRack,
 		Long: `Prints the rack's parameters as Parameter Store has them. What json, yaml and env print, diff and apply read; terraform and
 cloudformation are resources for those tools.
 

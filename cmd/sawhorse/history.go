@@ -17,7 +17,7 @@ import (
 
 func historyCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "history RACK", Short: "List the rack's snapshots", Args: onlyRack, ValidArgsFunction: completeRack,
+		Use: "history RACK", Short: "List the rack's snapshots", Args: exactly("RACK"), ValidArgsFunction: completeRack,
 		Long: `Lists the snapshots of the rack, the last one first: the values that were in force, since when, who wrote what changed, and
 how many nodes that replaced. sawhorse diff RACK@NUMBER compares one with the rack, and sawhorse rollback RACK NUMBER goes back to it.
 

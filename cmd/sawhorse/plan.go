@@ -39,7 +39,7 @@ type sectionOfStep struct {
 
 func planCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "plan FILE|-", Short: "Print what a pass would do", Args: only("FILE"),
+		Use: "plan FILE|-", Short: "Print what a pass would do", Args: exactly("FILE"),
 		Long: aboutInput + `Prints the steps that differ from what was last applied ("previous"), what differs in each,
 and the effect on each pool's nodes. The JSON object has the sections of all steps.` + aboutExit,
 	}
@@ -76,7 +76,7 @@ func (in input) outlook() (seen outlook, paused bool) {
 	judged.Compare, judged.InForce = true, &last.plan
 	result := validation.Validate(judged)
 	seen = outlook{
-		answer: answerOf(result), Goal: result.Plan.Goal,
+		answer: answerOf(result.Problems, result.Warnings), Goal: result.Plan.Goal,
 		Steps: []plan.Step{}, Sections: []sectionOfStep{}, Pools: []plan.Effect{},
 	}
 	if !seen.Accepted {

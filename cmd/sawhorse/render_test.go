@@ -23,18 +23,6 @@ func kinds(objects []plan.Object) []string {
 	return all
 }
 
-func TestRenderIsInOrderOfKindAndName(t *testing.T) {
-	t.Parallel()
-	objects := decoded[[]plan.Object](t, sawhorse(t, on(threePools), "render", "-").ends(t, 0).stdout)
-	want := []string{
-		"EC2NodeClass/build", "EC2NodeClass/gpu", "EC2NodeClass/workload", "EC2NodeClass/zoo",
-		"NodePool/build", "NodePool/gpu", "NodePool/workload", "NodePool/zoo",
-	}
-	if got := kinds(objects); !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-}
-
 // Compares the complete manifests.
 func TestRenderYAML(t *testing.T) {
 	t.Parallel()

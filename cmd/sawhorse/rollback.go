@@ -64,17 +64,12 @@ Exit codes: 0 done, or nothing differs; 1 refused, failed, or not confirmed; 2 w
 }
 
 // rackAndSnapshot checks that the arguments are a rack's name and the number of a snapshot.
-func rackAndSnapshot(_ *cobra.Command, args []string) error {
-	switch {
-	case len(args) < 2:
-		return fmt.Errorf("%s is missing", []string{"RACK", "SNAPSHOT"}[len(args)])
-	case len(args) > 2:
-		return fmt.Errorf("there are %d arguments; allowed are two, RACK and SNAPSHOT", len(args))
-	}
-	if _, err := snapshotNumber(args[1]); err != nil {
+func rackAndSnapshot(c *cobra.Command, args []string) error {
+	if err := exactly("RACK", "SNAPSHOT")(c, args); err != nil {
 		return err
 	}
-	return rackName(args[0])
+	_, err := snapshotNumber(args[1])
+	return err
 }
 
 func snapshotNumber(text string) (int64, error) {

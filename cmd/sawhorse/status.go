@@ -16,7 +16,7 @@ import (
 
 func statusCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "status RACK", Short: "Print the rack's status", Args: onlyRack, ValidArgsFunction: completeRack,
+		Use: "status RACK", Short: "Print the rack's status", Args: exactly("RACK"), ValidArgsFunction: completeRack,
 		Long: "Prints the rack's status. If a pass is running, it first prints what that pass is doing." + aboutPasses + aboutCloud,
 	}
 	wait := c.Flags().Bool("wait", false, "wait until a pass that has seen the current parameters has ended, and print the status then")

@@ -99,26 +99,26 @@ const launches = "launches of "
 func survey(ctx context.Context, client *k8s.Client) (*seen, error) {
 	s := &seen{now: time.Now(), pools: map[string]*nodePool{}, classes: map[string]*nodeClass{}, nodes: map[string]*corev1.Node{},
 		pods: map[string][]corev1.Pod{}, words: map[string]string{}}
-	pools, err := typed[nodePool](ctx, client, k8s.NodePool)
+	pools, err := k8s.Typed[nodePool](ctx, client, k8s.NodePool, "", "")
 	if err != nil {
 		return nil, err
 	}
-	classes, err := typed[nodeClass](ctx, client, k8s.EC2NodeClass)
+	classes, err := k8s.Typed[nodeClass](ctx, client, k8s.EC2NodeClass, "", "")
 	if err != nil {
 		return nil, err
 	}
-	if s.claims, err = typed[nodeClaim](ctx, client, k8s.NodeClaim); err != nil {
+	if s.claims, err = k8s.Typed[nodeClaim](ctx, client, k8s.NodeClaim, "", ""); err != nil {
 		return nil, err
 	}
-	nodes, err := typed[corev1.Node](ctx, client, k8s.Node)
+	nodes, err := k8s.Typed[corev1.Node](ctx, client, k8s.Node, "", "")
 	if err != nil {
 		return nil, err
 	}
-	pods, err := typed[corev1.Pod](ctx, client, k8s.Pod)
+	pods, err := k8s.Typed[corev1.Pod](ctx, client, k8s.Pod, "", "")
 	if err != nil {
 		return nil, err
 	}
-	if s.pdbs, err = typed[policyv1.PodDisruptionBudget](ctx, client, k8s.PodDisruptionBudget); err != nil {
+	if s.pdbs, err = k8s.Typed[policyv1.PodDisruptionBudget](ctx, client, k8s.PodDisruptionBudget, "", ""); err != nil {
 		return nil, err
 	}
 	for i := range pools {

@@ -32,7 +32,7 @@ const (
 
 func watchCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "watch RACK", Short: "Follow a pass until it ends", Args: onlyRack, ValidArgsFunction: completeRack,
+		Use: "watch RACK", Short: "Follow a pass until it ends", Args: exactly("RACK"), ValidArgsFunction: completeRack,
 		Long: `Prints a line for each step, until a pass that has seen the current parameters has ended, and then the status. That pass may
 already have ended. With --nodes, it then goes on until Karpenter has replaced the last outdated node.` + aboutPasses + aboutCloud,
 	}

@@ -19,7 +19,7 @@ import (
 
 func whyCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "why NODE|POOL", Short: "Print why a node is there, and what keeps it", Args: only("NODE or POOL"),
+		Use: "why NODE|POOL", Short: "Print why a node is there, and what keeps it", Args: exactly("NODE or POOL"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		Long: `Prints why a node that Karpenter launched is there, what keeps it, and what becomes of it. NODE is the name of a node or of a
 NodeClaim, POOL that of a NodePool: then each of its nodes gets a line, and the first that should go is printed whole.
