@@ -118,7 +118,7 @@ func TestEveryRightOnTheTableIsForPartitions(t *testing.T) {
 // that calls it, and why.
 var excused = map[string]map[string]string{
 	"audit": {
-		"Forget": "a step; its store refuses to write", "ForgetContest": "a step; its store refuses to write",
+		"Forget":                "a step; its store refuses to write",
 		"internal/pass/report/": "only its bus is used",
 	},
 	"change":   {"Plan": "its step belongs to no plan"},

@@ -19,12 +19,13 @@ type Contest struct {
 	Forced int64 `json:"forced,omitempty"`
 }
 
-// Contests stores a rack's contests by subject.
-type Contests interface {
-	// Contest returns the zero Contest if nothing is recorded.
-	Contest(ctx context.Context, rack, subject string) (Contest, error)
-	SaveContest(ctx context.Context, rack, subject string, contest Contest) error
-	ForgetContest(ctx context.Context, rack, subject string) error
+// ReadContest returns what is recorded of a setting, or the zero Contest.
+func ReadContest(ctx context.Context, contests Recorder, rack, subject string) (Contest, error) {
+	contest, err := Recorded[Contest](ctx, contests, rack, subject)
+	if contest == nil {
+		return Contest{}, err
+	}
+	return *contest, nil
 }
 
 // truce is how long Sawhorse leaves a contested setting alone before it tries again. If a setting stays unchanged for
@@ -47,7 +48,8 @@ func (c Contest) Rests(now time.Time) bool { return c.Noticed && now.Sub(c.Writt
 // silently. After that it is applied once a day and reported as contested. So Sawhorse does not loop against a tool
 // that applies its own manifest in a loop, like Argo CD or Flux.
 type Arbiter struct {
-	Contests Contests
+	// Contests records Contests by the subject of the setting.
+	Contests Recorder
 	// Now returns the current time.
 	Now func() time.Time
 	// Once means that a revert counts however long ago the last one was, and that a contested setting is not applied once a day: each
@@ -72,7 +74,7 @@ func (r Ruling) Contested() bool { return r.Times > 1 }
 
 // Rule decides about a setting that is not as wanted. A caller that then applies the setting calls Made.
 func (a Arbiter) Rule(ctx context.Context, rack, subject, wanted string) (Ruling, error) {
-	contest, err := a.Contests.Contest(ctx, rack, subject)
+	contest, err := ReadContest(ctx, a.Contests, rack, subject)
 	if err != nil {
 		return Ruling{}, err
 	}
@@ -88,7 +90,7 @@ func (a Arbiter) Rule(ctx context.Context, rack, subject, wanted string) (Ruling
 	contest.Times, contest.Noticed = contest.Times+1, true
 	ruling := Ruling{Write: contest.Times == 1, Times: contest.Times, once: a.Once}
 	if !ruling.Write {
-		err = a.Contests.SaveContest(ctx, rack, subject, contest)
+		err = Record(ctx, a.Contests.Replace, rack, subject, contest)
 	}
 	return ruling, err
 }
@@ -96,12 +98,12 @@ func (a Arbiter) Rule(ctx context.Context, rack, subject, wanted string) (Ruling
 // Made records that a setting was applied as decided by Rule.
 func (a Arbiter) Made(ctx context.Context, rack, subject, wanted string, ruling Ruling) error {
 	contest := Contest{Wanted: wanted, Written: a.Now().UTC(), Times: ruling.Times, Forced: a.Forced}
-	return a.Contests.SaveContest(ctx, rack, subject, contest)
+	return Record(ctx, a.Contests.Replace, rack, subject, contest)
 }
 
 // Holds records a setting that is as wanted and not yet recorded: the call that applied it was stopped before Made.
 func (a Arbiter) Holds(ctx context.Context, rack, subject, wanted string) error {
-	contest, err := a.Contests.Contest(ctx, rack, subject)
+	contest, err := ReadContest(ctx, a.Contests, rack, subject)
 	if err != nil || contest.Wanted == wanted {
 		return err
 	}
@@ -110,7 +112,7 @@ func (a Arbiter) Holds(ctx context.Context, rack, subject, wanted string) error 
 
 // Withdraw deletes a contest, because Sawhorse no longer wants a value for the setting.
 func (a Arbiter) Withdraw(ctx context.Context, rack, subject string) error {
-	return a.Contests.ForgetContest(ctx, rack, subject)
+	return a.Contests.Forget(ctx, rack, subject)
 }
 
 // Contest adds a warning under a parameter about a setting that others keep reverting. It leaves the step unfinished,

@@ -12,7 +12,7 @@ import (
 // no contest.
 func TestStoppedBeforeTheNote(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	arbiter := outcome.Arbiter{Contests: awsfake.Contests{}, Now: func() time.Time { return now }}
+	arbiter := outcome.Arbiter{Contests: awsfake.NewContests(), Now: func() time.Time { return now }}
 	for i := range 5 {
 		ruling, err := arbiter.Rule(t.Context(), "demo", "x", "0")
 		if err != nil || !ruling.Write || ruling.Contested() {
@@ -24,7 +24,7 @@ func TestStoppedBeforeTheNote(t *testing.T) {
 // A new wanted value starts without a contest, and so does a setting whose contest was withdrawn.
 func TestAnotherWish(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	arbiter := outcome.Arbiter{Contests: awsfake.Contests{}, Now: func() time.Time { return now }}
+	arbiter := outcome.Arbiter{Contests: awsfake.NewContests(), Now: func() time.Time { return now }}
 	rule := func(wanted string) outcome.Ruling {
 		t.Helper()
 		ruling, err := arbiter.Rule(t.Context(), "demo", "x", wanted)
@@ -57,9 +57,9 @@ func TestAnotherWish(t *testing.T) {
 func TestForcedAfterTheLeaseHasExpired(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, generation := range []int64{3, 401} {
-		contests := awsfake.Contests{}
+		contests := awsfake.NewContests()
 		was := outcome.Contest{Wanted: "0", Written: now.Add(-time.Hour), Times: 2, Noticed: true, Forced: 400}
-		if err := contests.SaveContest(t.Context(), "demo", "x", was); err != nil {
+		if err := outcome.Record(t.Context(), contests.Replace, "demo", "x", was); err != nil {
 			t.Fatal(err)
 		}
 		for _, forced := range []int64{0, 400, generation} {

@@ -22,7 +22,7 @@ func TestEnd(t *testing.T) {
 			must(t, s.Baselines().RecordOnce(t.Context(), rack, "nodegroup/build", []byte("before")))
 			must(t, s.Baselines().RecordOnce(t.Context(), rack, "tag/subnet-a", nil))
 			must(t, s.Checkpoints().RecordOnce(t.Context(), rack, "removal", nil))
-			must(t, s.SaveContest(t.Context(), rack, "pin/a/b", outcome.Contest{Times: 2}))
+			must(t, outcome.Record(t.Context(), s.Contests().Replace, rack, "pin/a/b", outcome.Contest{Times: 2}))
 			must(t, s.SaveWritten(t.Context(), rack, "queue", map[string]resource.Record{"queue " + rack: {Done: true}}))
 			must(t, s.SaveStatus(t.Context(), Status{Rack: rack}, "digest", Reported{}))
 			if _, err := s.LockCluster(t.Context(), "arn:"+rack, rack); err != nil {
@@ -45,7 +45,7 @@ func TestEnd(t *testing.T) {
 			_, group, _ := s.Baselines().Get(t.Context(), rack, "nodegroup/build")
 			_, tag, _ := s.Baselines().Get(t.Context(), rack, "tag/subnet-a")
 			_, removal, _ := s.Checkpoints().Get(t.Context(), rack, "removal")
-			contest, _ := s.Contest(t.Context(), rack, "pin/a/b")
+			contest, _ := outcome.ReadContest(t.Context(), s.Contests(), rack, "pin/a/b")
 			if written, _ := s.Written(t.Context(), rack, "queue"); len(written) == 0 {
 				t.Errorf("call %d: of %s it is not known any more what was deleted moments ago", n, rack)
 			}

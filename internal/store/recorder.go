@@ -12,6 +12,7 @@ import (
 const (
 	kindBaseline   = "baseline#"
 	kindCheckpoint = "checkpoint#"
+	kindContest    = "contest#"
 )
 
 // Baselines returns the recorder of the state before Sawhorse's changes.
@@ -19,6 +20,9 @@ func (s *Store) Baselines() outcome.Recorder { return recorder{s, kindBaseline} 
 
 // Checkpoints returns the recorder of work that takes a step several calls.
 func (s *Store) Checkpoints() outcome.Recorder { return recorder{s, kindCheckpoint} }
+
+// Contests returns the recorder of settings that others may set back (outcome.Contest).
+func (s *Store) Contests() outcome.Recorder { return recorder{s, kindContest} }
 
 // recorder implements outcome.Recorder with records of one kind. Calls for one rack are sequential.
 type recorder struct {

@@ -127,7 +127,7 @@ func (s *Store) End(ctx context.Context, rack, clusterARN string) error {
 			return fmt.Errorf("cluster %s: give back the claim of rack %s: %w", clusterARN, rack, err)
 		}
 	}
-	for _, kind := range []string{kindBaseline, kindCheckpoint, contestKey("")} {
+	for _, kind := range []string{kindBaseline, kindCheckpoint, kindContest} {
 		kept, err := s.query(ctx, partition(rack), kind, kind+end)
 		if err != nil {
 			return fmt.Errorf("rack %s: read %s: %w", rack, kind, err)
@@ -138,12 +138,7 @@ func (s *Store) End(ctx context.Context, rack, clusterARN string) error {
 			}
 		}
 	}
-	for _, record := range []item{planKey(rack), settingsKey(rack), key(rack, "status"), key(rack, "outputs"), key(rack, "records")} {
-		if err := s.remove(ctx, record); err != nil {
-			return fmt.Errorf("rack %s: forget %s: %w", rack, stringOf(record, "sk"), err)
-		}
-	}
-	return nil
+	return s.deleteEach(ctx, rack, planKey(rack), settingsKey(rack), key(rack, "status"), key(rack, "outputs"), key(rack, "records"))
 }
 
 // ClusterLock returns the rack that has claimed a cluster, or "".

@@ -31,7 +31,7 @@ func (r *Rollout) migrating(ctx context.Context, client *k8s.Client, was store.R
 	if was.Migration.BlockedAt(r.Now()) {
 		brakes = cmp.Or(brakes, "a time in which no node is replaced (karpenter_disruption_window or karpenter_disruption_block_schedule)")
 	}
-	contest, err := r.Store.Contest(ctx, was.Rack, outcome.BaselineMigrated(view.Group()))
+	contest, err := outcome.ReadContest(ctx, r.Store.Contests(), was.Rack, outcome.BaselineMigrated(view.Group()))
 	if err != nil {
 		return nil, "", err
 	}

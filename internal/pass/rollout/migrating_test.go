@@ -59,7 +59,8 @@ func TestAMigration(t *testing.T) {
 	s.leased(start.Add(32 * time.Minute))
 	is(30*time.Minute, &store.Migrating{Groups: 1, Nodes: 1}, 2)
 	is(35*time.Minute, &store.Migrating{Groups: 1, Nodes: 1}, 3)
-	s.must(s.rollout.Store.SaveContest(t.Context(), "demo", outcome.BaselineMigrated("apps"), outcome.Contest{Written: start, Noticed: true}))
+	s.must(outcome.Record(t.Context(), s.rollout.Store.Contests().Replace, "demo", outcome.BaselineMigrated("apps"),
+		outcome.Contest{Written: start, Noticed: true}))
 	held = "somebody sets the size of node group apps back; the warnings of migrate_node_groups say more"
 	is(40*time.Minute, &store.Migrating{Groups: 1, Nodes: 1, Held: held, Since: stamp(40 * time.Minute)}, 3)
 	is(25*time.Hour, &store.Migrating{Groups: 1, Nodes: 1}, 4)

@@ -47,7 +47,7 @@ type Step struct {
 	AutoScaling autoscaling.DescribeAutoScalingGroupsAPIClient
 	Baselines   outcome.Recorder
 	Checkpoints outcome.Recorder
-	Contests    outcome.Contests
+	Contests    outcome.Recorder
 	Now         func() time.Time
 }
 
@@ -194,7 +194,7 @@ func (r *run) change(ctx context.Context, live deployment, edit func(deployment)
 // made reports whether a Deployment without our annotation has the replicas and targets that Sawhorse has set: then the annotation was
 // taken off it, and perhaps the pin.
 func (r *run) made(ctx context.Context, live deployment) (bool, error) {
-	contest, err := r.Contests.Contest(ctx, r.plan.Rack, contest(live))
+	contest, err := outcome.ReadContest(ctx, r.Contests, r.plan.Rack, contest(live))
 	pinned, free := live.copy(), live.copy()
 	pinned.setPin(new("true"))
 	free.setPin(nil)

@@ -43,7 +43,7 @@ type scene struct {
 	plan        *plan.Plan
 	baselines   *awsfake.Recorder
 	checkpoints *awsfake.Recorder
-	contests    awsfake.Contests
+	contests    *awsfake.Recorder
 	scaling     *awsfake.AutoScaling
 	clock       time.Time
 }
@@ -51,7 +51,7 @@ type scene struct {
 func begin(t *testing.T) *scene {
 	cloud := awsfake.New()
 	s := &scene{T: t, Cluster: k8stest.New(t), baselines: awsfake.NewBaselines(cloud), checkpoints: awsfake.NewCheckpoints(cloud),
-		contests: awsfake.Contests{}, scaling: &awsfake.AutoScaling{},
+		contests: awsfake.NewContests(), scaling: &awsfake.AutoScaling{},
 		clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	s.step = &Step{
 		Connect: s.Connector("autoscaler"), AutoScaling: s.scaling, Baselines: s.baselines, Checkpoints: s.checkpoints, Contests: s.contests,

@@ -50,8 +50,8 @@ func TestWhatOthersSetBackIsNotFoughtOver(t *testing.T) {
 	s.run(plan.AutoscalerBaseline, true)
 	s.RolledOut(o)
 	s.run(plan.AutoscalerBaseline, false)
-	if progress := s.run(plan.AutoscalerOff, true); len(progress.Warnings) > 0 || len(s.contests) != 1 {
-		t.Errorf("%+v, %v", progress.Warnings, s.contests)
+	if progress := s.run(plan.AutoscalerOff, true); len(progress.Warnings) > 0 || len(s.contests.Kept) != 1 {
+		t.Errorf("%+v, %v", progress.Warnings, s.contests.Kept)
 	}
 }
 
@@ -92,8 +92,8 @@ func TestAChangeThatWasNotNoted(t *testing.T) {
 	s.Create(o)
 	s.RolledOut(o)
 	s.run(plan.AutoscalerOff, true)
-	clear(s.contests)
-	if s.run(plan.AutoscalerOff, false); len(s.contests) != 1 {
-		t.Errorf("noted %v", s.contests)
+	clear(s.contests.Kept)
+	if s.run(plan.AutoscalerOff, false); len(s.contests.Kept) != 1 {
+		t.Errorf("noted %v", s.contests.Kept)
 	}
 }

@@ -36,7 +36,7 @@ const (
 type Step struct {
 	Connect     k8s.Connector
 	Checkpoints outcome.Recorder
-	Contests    outcome.Contests
+	Contests    outcome.Recorder
 	Versions    Versions
 	// Self is the function that runs the step.
 	Self admin.Function

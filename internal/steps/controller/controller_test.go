@@ -71,7 +71,7 @@ func (s *scene) as(config *rest.Config) *Step {
 	now := func() time.Time { return s.clock }
 	self := admin.Function{Name: "controller", Principal: principal, EKS: s.eks, Now: now}
 	connect := func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New("test", config) }
-	return &Step{Connect: connect, Checkpoints: s.checkpoints, Contests: awsfake.Contests{}, Versions: s.store, Self: self, Now: now}
+	return &Step{Connect: connect, Checkpoints: s.checkpoints, Contests: awsfake.NewContests(), Versions: s.store, Self: self, Now: now}
 }
 
 // defined runs the CRDs' part until the API server has established them. Those that another test has installed stay: the API server

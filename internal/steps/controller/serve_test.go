@@ -187,7 +187,7 @@ func TestInterruptedServe(t *testing.T) {
 	s := removing(t)
 	awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
 		cloud := awsfake.New()
-		s.step.Checkpoints, s.step.Contests = awsfake.NewCheckpoints(cloud), awsfake.Contests{} // the end is that of a first time
+		s.step.Checkpoints, s.step.Contests = awsfake.NewCheckpoints(cloud), awsfake.NewContests() // the end is that of a first time
 		s.scale(0)
 		s.RolledOut(deployment)
 		ready := false

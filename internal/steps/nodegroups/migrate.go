@@ -102,7 +102,7 @@ func (n *run) unbound(ctx context.Context, group *types.Nodegroup, view drain.Vi
 	if err := n.record(ctx, key, group); err != nil {
 		return false, false, err
 	}
-	contest, err := n.Contests.Contest(ctx, n.plan.Rack, key)
+	contest, err := outcome.ReadContest(ctx, n.Contests, n.plan.Rack, key)
 	if err != nil {
 		return false, false, err
 	}

@@ -45,7 +45,7 @@ type Step struct {
 	Connect     k8s.Connector
 	Baselines   outcome.Recorder
 	Checkpoints outcome.Recorder
-	Contests    outcome.Contests
+	Contests    outcome.Recorder
 	Written     resource.Records
 	// Drain is how long pods have to leave the nodes of a replaced group. EKS gives them some minutes more.
 	Drain time.Duration

@@ -42,7 +42,7 @@ func begin(t *testing.T) scene {
 	cloud.EKS.Group("system", size3(2, 2, 4), map[string]string{"theirs": "1"})
 	cloud.EKS.Group("build", size3(1, 2, 5), map[string]string{ownership.LabelBuild: "true"})
 	s := scene{t, cloud, api, baselines, checkpoints,
-		&Step{EKS: cloud.EKS, Connect: api.Dial, Baselines: baselines, Checkpoints: checkpoints, Contests: awsfake.Contests{},
+		&Step{EKS: cloud.EKS, Connect: api.Dial, Baselines: baselines, Checkpoints: checkpoints, Contests: awsfake.NewContests(),
 			Written: &store.Store{DB: cloud.Table}, Now: cloud.Now},
 		&plan.Plan{
 			Rack: "demo", Cluster: plan.Cluster{Name: "demo"},
@@ -521,7 +521,7 @@ func TestABuildGroupThatOthersSetBack(t *testing.T) {
 	if !emptied() {
 		t.Error("not emptied")
 	}
-	clear(s.step.Contests.(awsfake.Contests)) // as if the call had stopped before it recorded the change
+	clear(s.step.Contests.(*awsfake.Recorder).Kept) // as if the call had stopped before it recorded the change
 	emptied()
 	if setBack(); !emptied() {
 		t.Error("not emptied the second time")

@@ -23,7 +23,7 @@ type Step struct {
 	Connect     k8s.Connector
 	EC2         EC2
 	Checkpoints outcome.Recorder
-	Contests    outcome.Contests
+	Contests    outcome.Recorder
 	// Drain is how long pods have to leave the nodes of removed NodePools.
 	Drain time.Duration
 	Now   func() time.Time

@@ -60,7 +60,7 @@ type scene struct {
 	*k8stest.Cluster
 	cloud       *awsfake.Cloud
 	checkpoints *awsfake.Recorder
-	contests    awsfake.Contests
+	contests    *awsfake.Recorder
 	step        *Step
 	plan        *plan.Plan
 	clock       time.Time
@@ -68,7 +68,7 @@ type scene struct {
 
 func begin(t *testing.T, objects ...object) *scene {
 	s := &scene{T: t, Cluster: k8stest.New(t), clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), cloud: awsfake.New(),
-		contests: awsfake.Contests{}}
+		contests: awsfake.NewContests()}
 	s.InstallCRDs()
 	s.checkpoints = awsfake.NewCheckpoints(s.cloud)
 	s.step = &Step{

@@ -41,7 +41,7 @@ func annotate(deployment *unstructured.Unstructured, value string) {
 type Step struct {
 	Connect   k8s.Connector
 	Baselines outcome.Recorder
-	Contests  outcome.Contests
+	Contests  outcome.Recorder
 	Now       func() time.Time
 }
 
@@ -171,7 +171,7 @@ func (r *run) watch(ctx context.Context, live *unstructured.Unstructured, rollou
 		return err
 	}
 	if reason == "" && rollout.Stuck {
-		placed, err := r.Contests.Contest(ctx, r.plan.Rack, baselineKey(live))
+		placed, err := outcome.ReadContest(ctx, r.Contests, r.plan.Rack, baselineKey(live))
 		if err != nil || r.Now().Sub(placed.Written) >= settling {
 			return err
 		}

@@ -41,13 +41,13 @@ type scene struct {
 	step      *Step
 	plan      *plan.Plan
 	baselines *awsfake.Recorder
-	contests  awsfake.Contests
+	contests  *awsfake.Recorder
 	clock     time.Time
 }
 
 func begin(t *testing.T, pinned ...string) *scene {
 	s := &scene{
-		T: t, Cluster: k8stest.New(t), baselines: awsfake.NewBaselines(awsfake.New()), contests: awsfake.Contests{},
+		T: t, Cluster: k8stest.New(t), baselines: awsfake.NewBaselines(awsfake.New()), contests: awsfake.NewContests(),
 		clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
 	s.step = &Step{
@@ -261,7 +261,7 @@ func TestAPinThatOthersTakeOut(t *testing.T) {
 		s.RolledOut(web)
 	}
 	s.waits("not been seen", "pinned to system nodes Deployment/kube-system/web")
-	clear(s.contests) // as if the call had stopped before it recorded the change
+	clear(s.contests.Kept) // as if the call had stopped before it recorded the change
 	s.waits("")
 	takenOut()
 	s.waits("not been seen", "pinned to system nodes Deployment/kube-system/web")

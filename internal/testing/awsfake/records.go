@@ -2,11 +2,9 @@ package awsfake
 
 import (
 	"context"
-
-	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
-// Recorder keeps a rack's baselines or checkpoints in memory.
+// Recorder keeps a rack's records of one kind in memory.
 type Recorder struct {
 	*Calls
 	Kept map[string]string
@@ -19,6 +17,9 @@ func NewBaselines(cloud *Cloud) *Recorder { return newRecorder(cloud, "Baselines
 
 // NewCheckpoints returns an empty recorder of checkpoints. Its calls count among the cloud's.
 func NewCheckpoints(cloud *Cloud) *Recorder { return newRecorder(cloud, "Checkpoints") }
+
+// NewContests returns an empty recorder of contests, whose calls are its own.
+func NewContests() *Recorder { return newRecorder(New(), "Contests") }
 
 func newRecorder(cloud *Cloud, kind string) *Recorder {
 	return &Recorder{Calls: cloud.Calls, Kept: map[string]string{}, kind: kind}
@@ -59,25 +60,5 @@ func (r *Recorder) Forget(_ context.Context, _, name string) error {
 		return err
 	}
 	delete(r.Kept, name)
-	return nil
-}
-
-// Contests stores a rack's contests in memory, like the rack's records.
-type Contests map[string]outcome.Contest
-
-// Contest returns what SaveContest recorded.
-func (c Contests) Contest(_ context.Context, _, subject string) (outcome.Contest, error) {
-	return c[subject], nil
-}
-
-// SaveContest records a contest.
-func (c Contests) SaveContest(_ context.Context, _, subject string, contest outcome.Contest) error {
-	c[subject] = contest
-	return nil
-}
-
-// ForgetContest removes a contest.
-func (c Contests) ForgetContest(_ context.Context, _, subject string) error {
-	delete(c, subject)
 	return nil
 }

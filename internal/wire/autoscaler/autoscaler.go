@@ -14,7 +14,7 @@ import (
 func New(env handler.Env, dial k8s.Connector) (outcome.StepFunc, error) {
 	step := &autoscaler.Step{
 		Connect: dial, AutoScaling: autoscaling.NewFromConfig(env.AWS), Baselines: env.Store.Baselines(),
-		Checkpoints: env.Store.Checkpoints(), Contests: env.Store, Now: env.Now,
+		Checkpoints: env.Store.Checkpoints(), Contests: env.Store.Contests(), Now: env.Now,
 	}
 	return step.Run, nil
 }

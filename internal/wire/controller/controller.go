@@ -16,7 +16,7 @@ func New(env handler.Env, dial k8s.Connector) (outcome.StepFunc, error) {
 	principal, err := env.Setting("SAWHORSE_PRINCIPAL")
 	self := admin.Function{Name: "controller", Principal: principal, EKS: eks.NewFromConfig(env.AWS), Now: env.Now}
 	step := &controller.Step{
-		Connect: dial, Checkpoints: env.Store.Checkpoints(), Contests: env.Store, Versions: env.Store, Self: self, Now: env.Now,
+		Connect: dial, Checkpoints: env.Store.Checkpoints(), Contests: env.Store.Contests(), Versions: env.Store, Self: self, Now: env.Now,
 	}
 	return step.Run, err
 }

@@ -24,9 +24,9 @@ func New(env handler.Env, dial k8s.Connector) (outcome.StepFunc, error) {
 	client, baselines, checkpoints := eks.NewFromConfig(env.AWS), env.Store.Baselines(), env.Store.Checkpoints()
 	step := &nodegroups.Step{
 		EKS: client, AutoScaling: autoscaling.NewFromConfig(env.AWS), Connect: dial, Baselines: baselines, Checkpoints: checkpoints,
-		Contests: env.Store, Written: env.Store,
+		Contests: env.Store.Contests(), Written: env.Store,
 		Drain: time.Duration(drain) * time.Second, Now: env.Now,
-		Placement: (&placement.Step{Connect: dial, Baselines: baselines, Contests: env.Store, Now: env.Now}).Run,
+		Placement: (&placement.Step{Connect: dial, Baselines: baselines, Contests: env.Store.Contests(), Now: env.Now}).Run,
 		Capacity: (&capacity.Step{
 			EKS: client, Connect: dial, Baselines: baselines, Checkpoints: checkpoints, Written: env.Store, Now: env.Now,
 		}).Run,

@@ -19,7 +19,7 @@ func New(env handler.Env, dial k8s.Connector) (outcome.StepFunc, error) {
 		return nil, err
 	}
 	step := &nodepools.Step{
-		Connect: dial, EC2: ec2.NewFromConfig(env.AWS), Checkpoints: env.Store.Checkpoints(), Contests: env.Store,
+		Connect: dial, EC2: ec2.NewFromConfig(env.AWS), Checkpoints: env.Store.Checkpoints(), Contests: env.Store.Contests(),
 		Drain: time.Duration(drain) * time.Second, Now: env.Now,
 	}
 	return step.Run, nil
