@@ -27,7 +27,7 @@ func (Degraded) DetailType() string { return TypeDegraded }
 
 // Shorten removes pools from the end of the list until enough bytes are saved.
 func (e *Degraded) Shorten(bytes int) {
-	e.Pools = shorten(e.Pools, 0, &bytes, &e.Omitted)
+	e.Pools = Shorten(e.Pools, 0, &bytes, &e.Omitted)
 }
 
 // Recovered is sent when a rack is not degraded any more, or has no Karpenter any more. It is sent at least once for each Degraded.

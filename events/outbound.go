@@ -47,14 +47,16 @@ type Pass struct {
 // Shorten removes elements from the end of the lists until enough bytes are saved: first differences, then changes, then
 // pools, then warnings, then problems except the first.
 func (p *Pass) Shorten(bytes int) {
-	p.Differences = shorten(p.Differences, 0, &bytes, &p.Omitted)
-	p.Changed = shorten(p.Changed, 0, &bytes, &p.Omitted)
-	p.Pools = shorten(p.Pools, 0, &bytes, &p.Omitted)
-	p.Warnings = shorten(p.Warnings, 0, &bytes, &p.Omitted)
-	p.Problems = shorten(p.Problems, 1, &bytes, &p.Omitted)
+	p.Differences = Shorten(p.Differences, 0, &bytes, &p.Omitted)
+	p.Changed = Shorten(p.Changed, 0, &bytes, &p.Omitted)
+	p.Pools = Shorten(p.Pools, 0, &bytes, &p.Omitted)
+	p.Warnings = Shorten(p.Warnings, 0, &bytes, &p.Omitted)
+	p.Problems = Shorten(p.Problems, 1, &bytes, &p.Omitted)
 }
 
-func shorten[T any](list List[T], keep int, bytes, omitted *int) List[T] {
+// Shorten removes elements from the end of a list until enough bytes of JSON are saved, and counts them. To encode the whole message
+// after each would take seconds if there are thousands.
+func Shorten[S ~[]T, T any](list S, keep int, bytes, omitted *int) S {
 	for *bytes > 0 && len(list) > keep {
 		last, err := json.Marshal(list[len(list)-1])
 		if err != nil {

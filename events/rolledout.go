@@ -27,5 +27,5 @@ func (RolledOut) DetailType() string { return TypeRolledOut }
 
 // Shorten removes pools from the end of the list until enough bytes are saved.
 func (e *RolledOut) Shorten(bytes int) {
-	e.Pools = shorten(e.Pools, 0, &bytes, &e.Omitted)
+	e.Pools = Shorten(e.Pools, 0, &bytes, &e.Omitted)
 }

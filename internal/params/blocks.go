@@ -42,10 +42,7 @@ func (b Block) Ends(at time.Time) time.Time {
 func (c Config) Blocks() (blocks []Block, parameter string) {
 	switch {
 	case c.Window != "":
-		week, err := parseWindow(c.Window)
-		if err != nil {
-			return nil, ""
-		}
+		week, _ := parseWindow(c.Window) // which has been read before
 		return week.blocked(), ParamWindow
 	case c.BlockSchedule != "":
 		return []Block{{c.BlockSchedule, c.BlockDuration}}, ParamBlockSchedule
@@ -94,20 +91,8 @@ func parseCron(text string) (*cron.SpecSchedule, error) {
 }
 
 func blockSchedule(value string) (string, error) {
-	if _, err := parseCron(value); err != nil {
-		return "", err
-	}
-	return value, nil
-}
-
-func blockDuration(value string) (string, error) {
-	switch length, err := time.ParseDuration(value); {
-	case err != nil:
-		return "", errTooLong
-	case length == 0:
-		return "", errors.New("which would block nothing")
-	}
-	return value, nil
+	_, err := parseCron(value)
+	return value, err
 }
 
 // smallestGap returns the shortest time between two moments at which a schedule fires.
@@ -175,11 +160,8 @@ func (r *Result) blocks() {
 
 // blockGap refuses a duration after which the schedule has fired again already: Karpenter would never replace a node.
 func (r *Result) blockGap() {
-	schedule, err := parseCron(r.Config.BlockSchedule)
-	duration, wrong := time.ParseDuration(r.Config.BlockDuration)
-	if err != nil || wrong != nil {
-		return
-	}
+	schedule, _ := parseCron(r.Config.BlockSchedule) // both have been read before
+	duration, _ := time.ParseDuration(r.Config.BlockDuration)
 	if gap := smallestGap(schedule); duration >= gap {
 		instead := "less than " + hoursAndMinutes(gap)
 		if gap <= time.Minute {

@@ -82,22 +82,15 @@ func only(at string, value any, allowed ...string) (flaws []flaw) {
 // resources leaves out claims: devices of other pods.
 func resources(at string, value any) []flaw { return only(at, value, "limits", "requests") }
 
-// timeSpan reads a text as Karpenter does.
-func timeSpan(at string, value any) []flaw {
-	text, is := value.(string)
-	if d, err := time.ParseDuration(text); !is || err == nil && d > 0 {
-		return nil
+// atLeast reads a text as Karpenter does, whose process ends if a refresh is below a minute (Options.Validate).
+func atLeast(least time.Duration, allowed, example string) func(at string, value any) []flaw {
+	return func(at string, value any) []flaw {
+		text, is := value.(string)
+		if d, err := time.ParseDuration(text); !is || err == nil && d >= least {
+			return nil
+		}
+		return []flaw{{at, fmt.Sprintf("is %s; allowed is %s; write, for example, %q", Shown(value), allowed, example)}}
 	}
-	return []flaw{{at, fmt.Sprintf("is %s; allowed is a number with a unit; write, for example, %q", Shown(value), "10s")}}
-}
-
-// refresh reads a text as Karpenter does, whose process ends if it is below a minute (Options.Validate).
-func refresh(at string, value any) []flaw {
-	text, is := value.(string)
-	if d, err := time.ParseDuration(text); !is || err == nil && d >= time.Minute {
-		return nil
-	}
-	return []flaw{{at, fmt.Sprintf("is %s; allowed is a number with a unit, a minute or more; write, for example, %q", Shown(value), "5m")}}
 }
 
 // fraction refuses percentages: Karpenter takes 7.5 for 750%, and no instance would have memory left.

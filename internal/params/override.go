@@ -182,13 +182,11 @@ func (s source) protected(fields []protectedField, value map[string]any) {
 // reservedRequirements refuses requirements of which Karpenter would make the labels that Sawhorse sets.
 func (s source) reservedRequirements(config map[string]any) {
 	spec, _ := parentOf(config, []string{"nodePool", "template", "spec", ""})
-	requirements, _ := spec["requirements"].([]any)
 	reserved := reservedLabels
 	if s.parameter == ParamBuildConfig || s.parameter == ParamDefaults { // by which the build nodes are told from others
 		reserved = reservedBuildLabels
 	}
-	for i, entry := range requirements {
-		requirement, _ := entry.(map[string]any)
+	for i, requirement := range entries(spec["requirements"]) {
 		if key, _ := requirement["key"].(string); slices.Contains(reserved, key) {
 			s.refuse(fmt.Sprintf("%s[%d].key", s.path("nodePool", "template", "spec", "requirements"), i),
 				"is %s, which is reserved: Karpenter makes a label of it, and Sawhorse sets that one; leave the requirement out", key)
@@ -200,9 +198,7 @@ func (s source) reservedRequirements(config map[string]any) {
 func (s source) reservedTaints(config map[string]any) {
 	spec, _ := parentOf(config, []string{"nodePool", "template", "spec", ""})
 	for _, list := range []string{"taints", "startupTaints"} {
-		entries, _ := spec[list].([]any)
-		for i, entry := range entries {
-			taint, _ := entry.(map[string]any)
+		for i, taint := range entries(spec[list]) {
 			if taint["key"] == ownership.TaintBuild {
 				s.refuse(fmt.Sprintf("%s[%d].key", s.path("nodePool", "template", "spec", list), i),
 					"is %s, which is reserved: Sawhorse gives every build node the taint %s=%s:NoSchedule; leave the taint out",
@@ -294,7 +290,6 @@ func prune(value any, texts bool) {
 // windows refuses Windows AMI families, because the nodes' access entry is of type EC2_LINUX.
 func (s source) windows(config map[string]any) {
 	class, _ := config["ec2NodeClass"].(map[string]any)
-	terms, _ := class["amiSelectorTerms"].([]any)
 	refuse := func(in map[string]any, key, at string) {
 		text, _ := in[key].(string)
 		if !strings.HasPrefix(strings.ToLower(text), "windows") {
@@ -304,8 +299,7 @@ func (s source) windows(config map[string]any) {
 			"write a Linux family like al2023@latest or bottlerocket@latest, or leave it out", Quoted(text))
 	}
 	refuse(class, "amiFamily", s.path("ec2NodeClass", "amiFamily"))
-	for i, entry := range terms {
-		term, _ := entry.(map[string]any)
+	for i, term := range entries(class["amiSelectorTerms"]) {
 		refuse(term, "alias", fmt.Sprintf("%s[%d].alias", s.path("ec2NodeClass", "amiSelectorTerms"), i))
 	}
 }
@@ -317,9 +311,8 @@ const maxImageTerms = 30
 // refuses for their number, so that nobody is asked about thousands of them.
 func (c Config) Images() (ids, parameters []string) {
 	for _, override := range c.Overrides() {
-		terms, _ := override.EC2NodeClass["amiSelectorTerms"].([]any)
-		for _, entry := range terms[:min(len(terms), maxImageTerms)] {
-			term, _ := entry.(map[string]any)
+		terms := entries(override.EC2NodeClass["amiSelectorTerms"])
+		for _, term := range terms[:min(len(terms), maxImageTerms)] {
 			if id, _ := term["id"].(string); id != "" {
 				ids = append(ids, id)
 			} else if name, _ := term["ssmParameter"].(string); name != "" {
@@ -350,9 +343,8 @@ func (c Config) Aliases() (aliases []string) {
 		aliases = append(aliases, c.AMIAliases[family])
 	}
 	for _, override := range c.Overrides() {
-		terms, _ := override.EC2NodeClass["amiSelectorTerms"].([]any)
-		for _, entry := range terms[:min(len(terms), maxImageTerms)] {
-			term, _ := entry.(map[string]any)
+		terms := entries(override.EC2NodeClass["amiSelectorTerms"])
+		for _, term := range terms[:min(len(terms), maxImageTerms)] {
 			if alias, _ := term["alias"].(string); alias != "" {
 				aliases = append(aliases, alias)
 			}
@@ -370,9 +362,7 @@ func (c Config) NamedFamilies() []string {
 	for _, override := range c.Overrides() {
 		template, _ := override.NodePool["template"].(map[string]any)
 		spec, _ := template["spec"].(map[string]any)
-		requirements, _ := spec["requirements"].([]any)
-		for _, entry := range requirements {
-			requirement, _ := entry.(map[string]any)
+		for _, requirement := range entries(spec["requirements"]) {
 			if requirement["key"] != labelFamily || requirement["operator"] != "In" {
 				continue
 			}
@@ -394,9 +384,7 @@ const labelFamily = "karpenter.k8s.aws/instance-family"
 // Reserved returns the IDs of capacity reservations that pools name, and the IDs and names of placement groups.
 func (c Config) Reserved() (reservations, groups []string) {
 	for _, override := range c.Overrides() {
-		terms, _ := override.EC2NodeClass["capacityReservationSelectorTerms"].([]any)
-		for _, entry := range terms {
-			term, _ := entry.(map[string]any)
+		for _, term := range entries(override.EC2NodeClass["capacityReservationSelectorTerms"]) {
 			if id, _ := term["id"].(string); id != "" {
 				reservations = append(reservations, id)
 			}
@@ -418,9 +406,7 @@ const ofAnybody = "a snapshot may hold anybody's data, and pods would read it"
 // rack's parameters could read it on a node.
 func (s source) snapshots(config map[string]any) {
 	class, _ := config["ec2NodeClass"].(map[string]any)
-	disks, _ := class["blockDeviceMappings"].([]any)
-	for i, entry := range disks {
-		disk, _ := entry.(map[string]any)
+	for i, disk := range entries(class["blockDeviceMappings"]) {
 		ebs, _ := disk["ebs"].(map[string]any)
 		if _, there := ebs["snapshotID"]; there {
 			s.refuse(fmt.Sprintf("%s[%d].ebs.snapshotID", s.path("ec2NodeClass", "blockDeviceMappings"), i),

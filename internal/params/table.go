@@ -22,6 +22,7 @@ type Param struct {
 	// Description is the text for SSM, the documentation and the command line.
 	Description string `json:"description"`
 
+	// set is nil for JSON, which is read after all others.
 	set func(*Config, string) error
 }
 
@@ -181,7 +182,6 @@ var Table = []Param{
 		Name: ParamAdditional, Section: SectionAdditional, Absent: "no more pools",
 		Value:       jsonValue(`\[`, "a JSON array of pools", `[{"name":"gpu","instance_families":"g5"}]`),
 		Description: "More pools: each entry gives a NodePool and an EC2NodeClass of its name.",
-		set:         noted,
 	},
 	{Name: "build_node_enabled", Section: SectionRack, Default: "false", Value: boolValue,
 		Description: "true gives Karpenter a pool for builds, and the build node groups go to zero; " +
@@ -247,7 +247,6 @@ var Table = []Param{
 		Name: ParamBuildConfig, Section: SectionBuild, Absent: "nothing is overridden",
 		Value:       jsonValue(`\{`, "a JSON object with the keys nodePool and ec2NodeClass", `{"nodePool":{"weight":50}}`),
 		Description: "Sections of the build pool's NodePool and EC2NodeClass that replace what the other parameters say.",
-		set:         noted,
 	},
 	{Name: "karpenter_build_consolidate_after", Section: SectionBuild, Default: "60s", Value: delayValue,
 		Description: "How long a build node must be empty before Karpenter removes it.",
@@ -293,7 +292,6 @@ var Table = []Param{
 		Name: ParamOverride, Section: SectionOverride, Absent: "nothing is overridden",
 		Value:       jsonValue(`\{`, "a JSON object with the keys nodePool and ec2NodeClass", `{"nodePool":{"weight":50}}`),
 		Description: "Sections of the workload pool's NodePool and EC2NodeClass that replace what the other parameters say.",
-		set:         noted,
 	},
 	{Name: "karpenter_consolidate_after", Section: SectionWorkload, Default: "30s", Value: delayValue,
 		Description: "How long a node must be empty or underused before Karpenter consolidates it.",
@@ -314,7 +312,6 @@ var Table = []Param{
 		Value: jsonValue(`\{`, "a JSON object of values of the controller's chart", `{"logLevel":"debug"}`),
 		Description: "Values of the chart of Karpenter's controller, in the names of the version's own values.yaml: resources, logging, " +
 			"settings and feature gates, tolerations and others.",
-		set: noted,
 	},
 	{Name: "karpenter_cpu_limit", Section: SectionWorkload, Default: "100", Value: positiveValue,
 		Description: "Most vCPUs that workload nodes may have together.",
@@ -325,11 +322,10 @@ var Table = []Param{
 			`{"nodePool":{"template":{"spec":{"terminationGracePeriod":"48h"}}}}`),
 		Description: "Sections of every pool's NodePool and EC2NodeClass that take the place of the built-in defaults. What a parameter, a " +
 			"field of a pool or the pool's own config sets comes before it. Its consolidation does not reach the build pool and static pools.",
-		set: noted,
 	},
 	{Name: ParamBlockDuration, Section: SectionAll, Absent: "none", Value: blockValue,
 		Description: "How long Karpenter replaces no node from each firing of karpenter_disruption_block_schedule on.",
-		set:         setter(blockDuration, func(c *Config) *string { return &c.BlockDuration })},
+		set:         setter(lasting("which would block nothing"), func(c *Config) *string { return &c.BlockDuration })},
 	{
 		Name: ParamBlockSchedule, Section: SectionAll, Absent: "none", Value: scheduleValue,
 		Description: "When a time begins in which Karpenter replaces no node, of any pool, for drift or because it is underused: a budget of " +
@@ -395,7 +391,6 @@ var Table = []Param{
 				`"priceAdjustment":"-10%"}]`),
 		Description: "NodeOverlays: what Karpenter assumes of instance types, their price and their extended resources. They switch on its " +
 			"feature gate NodeOverlay.",
-		set: noted,
 	},
 	{Name: "karpenter_node_taints", Section: SectionWorkload, Absent: "none", Value: taintsValue,
 		Description: "Taints of workload nodes: only pods that tolerate them run there.",
@@ -416,7 +411,7 @@ var Table = []Param{
 		Value: Value{Type: "duration", Pattern: `[0-9]+h`, Allowed: "a number of hours above zero and the letter h", Example: "480h"},
 		Description: "Nodes older than this are replaced as drifted ones are: within budgets and windows, the replacement first, unlike those " +
 			"that expire. Every audit looks for them.",
-		set: setter(rotation, func(c *Config) *string { return &c.RotateAfter }),
+		set: setter(lasting("which would replace every node again and again"), func(c *Config) *string { return &c.RotateAfter }),
 	},
 	{
 		Name: ParamVersion, Section: SectionController, Value: versionValue,
@@ -533,9 +528,6 @@ const (
 
 	maxInt = 1<<31 - 1
 )
-
-// noted is the setter of the JSON parameters. It does nothing, because they are read after all others.
-func noted(*Config, string) error { return nil }
 
 // Lookup returns the parameter of a name.
 func Lookup(name string) (Param, bool) {

@@ -26,7 +26,7 @@ func TestTableIsInOrderAndComplete(t *testing.T) {
 			}
 		}
 		for _, value := range []string{p.Default, p.Example} {
-			if value != "" && (!p.matches(value) || p.set(&Config{}, value) != nil) {
+			if value != "" && (!p.matches(value) || p.Type != "json" && p.set(&Config{}, value) != nil) {
 				t.Errorf("%s: its own default or example %q is refused", p.Name, value)
 			}
 		}

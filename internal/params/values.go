@@ -75,24 +75,20 @@ func expiry(value string) (string, error) {
 	if value == "Never" {
 		return value, nil
 	}
-	d, err := time.ParseDuration(value)
-	if err != nil {
-		return "", errTooLong
-	}
-	if d == 0 {
-		return "", errors.New("which would delete every node at once")
-	}
-	return value, nil
+	return lasting("which would delete every node at once")(value)
 }
 
-func rotation(value string) (string, error) {
-	switch age, err := time.ParseDuration(value); {
-	case err != nil:
-		return "", errTooLong
-	case age == 0:
-		return "", errors.New("which would replace every node again and again")
+// lasting reads a duration that is not zero. zero says what one of zero would do.
+func lasting(zero string) func(value string) (string, error) {
+	return func(value string) (string, error) {
+		switch length, err := time.ParseDuration(value); {
+		case err != nil:
+			return "", errTooLong
+		case length == 0:
+			return "", errors.New(zero)
+		}
+		return value, nil
 	}
-	return value, nil
 }
 
 func budget(value string) (string, error) {

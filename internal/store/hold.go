@@ -47,7 +47,7 @@ func (h Holding) Of(rack string) bool {
 }
 
 // Has reports whether the hold was read after a write to it.
-func (h Holding) Has(w Written) bool { return isAsNew(h.Modified, !h.Modified.IsZero(), w) }
+func (h Holding) Has(w Written) bool { return IsAsNew(h.Modified, !h.Modified.IsZero(), w) }
 
 // ID tells one write of the hold from another.
 func (h Holding) ID() string { return h.Modified.UTC().Format(time.RFC3339Nano) }

@@ -34,19 +34,19 @@ func (s *Store) Listed(ctx context.Context, rack string) (listed, held bool, err
 	return values != nil, stringOf(values, "held") != "", wrap(err, "list of racks: look for rack %s", rack)
 }
 
-// Exists reports whether a rack exists: it is on the list, or has parameters, or the parameter change, that no pass has read yet.
-// Events may name any number of other racks, and for those nothing is stored, published or measured.
-func (s *Store) Exists(ctx context.Context, reader RackReader, paths ownership.Paths, rack string) (bool, error) {
-	listed, _, err := s.Listed(ctx, rack)
+// Exists reports whether a rack exists, and whether it is on the list. One that is not may have parameters, or the parameter change,
+// that no pass has read yet. Events may name any number of other racks, and for those nothing is stored, published or measured.
+func (s *Store) Exists(ctx context.Context, reader RackReader, paths ownership.Paths, rack string) (exists, listed bool, err error) {
+	listed, _, err = s.Listed(ctx, rack)
 	if err != nil || listed {
-		return listed, err
+		return listed, listed, err
 	}
 	tree, err := ReadTree(ctx, reader, paths.Params(rack))
 	if err != nil || len(tree.Values) > 0 {
-		return err == nil, err
+		return err == nil, false, err
 	}
 	change, err := ReadVersion(ctx, reader, paths.Change(rack))
-	return change != nil, err
+	return change != nil, false, err
 }
 
 // Enlist adds a rack to the list, or records there whether its pass found it held. It may be repeated.

@@ -37,8 +37,10 @@ func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) 
 	if err := unpack(values, "records", &records); err != nil {
 		return records, fmt.Errorf("rack %s: decode records: %w", rack, err)
 	}
-	if records.Karpenter, err = karpenterOf(rack, values); err != nil {
-		return records, err
+	if stringOf(values, karpenterAttribute) != "" {
+		if err := unpack(values, karpenterAttribute, &records.Karpenter); err != nil {
+			return records, fmt.Errorf("rack %s: decode %s: %w", rack, karpenterAttribute, err)
+		}
 	}
 	if applied, ok := values["applied"].(*types.AttributeValueMemberM); ok {
 		records.Applied = map[string]string{}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -136,39 +137,28 @@ func (s Status) fitted() (Status, error) {
 		excess, quiet := len(encoded)-MaxStatus, slices.IndexFunc(s.Pools, Pool.quiet)
 		switch {
 		case len(s.Changed) > 0:
-			s.Changed = shorten(s.Changed, 0, excess, &s.Omitted)
+			s.Changed = events.Shorten(s.Changed, 0, &excess, &s.Omitted)
 		case len(s.Effects) > 0:
-			s.Effects = shorten(s.Effects, 0, excess, &s.Omitted)
+			s.Effects = events.Shorten(s.Effects, 0, &excess, &s.Omitted)
 		case quiet >= 0: // those with something to tell are before them
-			s.Pools = shorten(s.Pools, quiet, excess, &s.Omitted)
+			s.Pools = events.Shorten(s.Pools, quiet, &excess, &s.Omitted)
 		case len(s.Warnings) > 0:
-			s.Warnings = shorten(s.Warnings, 0, excess, &s.Omitted)
+			s.Warnings = events.Shorten(s.Warnings, 0, &excess, &s.Omitted)
 		case len(s.Pools) > 0:
-			s.Pools = shorten(s.Pools, 0, excess, &s.Omitted)
+			s.Pools = events.Shorten(s.Pools, 0, &excess, &s.Omitted)
 		case len(s.Waiting) > 1:
-			s.Waiting = shorten(s.Waiting, 1, excess, &s.Omitted)
+			s.Waiting = events.Shorten(s.Waiting, 1, &excess, &s.Omitted)
 		case len(s.Problems) > 1:
-			s.Problems = shorten(s.Problems, 1, excess, &s.Omitted)
+			s.Problems = events.Shorten(s.Problems, 1, &excess, &s.Omitted)
 		case s.Change != nil && len(s.Change.Problems) > 1:
 			change := *s.Change
-			change.Problems = shorten(change.Problems, 1, excess, &s.Omitted)
+			change.Problems = events.Shorten(change.Problems, 1, &excess, &s.Omitted)
 			s.Change = &change
 		case s.cut():
 		default:
 			return s, fmt.Errorf("rack %s: the status does not fit into %d bytes", s.Rack, MaxStatus)
 		}
 	}
-}
-
-// shorten removes elements from the end of a list until their JSON makes up for the excess in bytes, and counts them. To
-// encode the whole status after each would take seconds if there are thousands.
-func shorten[T any](list []T, keep, excess int, omitted *int) []T {
-	for excess > 0 && len(list) > keep {
-		excess -= len(canonical.JSON(list[len(list)-1])) + len(",")
-		list = list[:len(list)-1]
-		*omitted++
-	}
-	return list
 }
 
 // shortest is the length in bytes up to which a text is not cut. JSON encodes some bytes as six, and there are at most

@@ -59,11 +59,11 @@ func (w Written) text() string {
 // is gone or newer.
 func (t Tree) Has(w Written) bool {
 	modified, there := t.Modified[w.Name]
-	return isAsNew(modified, there, w)
+	return IsAsNew(modified, there, w)
 }
 
-// isAsNew reports whether a parameter was read after a write, from the time at which what was read had been written.
-func isAsNew(modified time.Time, there bool, w Written) bool {
+// IsAsNew reports whether a parameter was read after a write, from the time at which what was read had been written.
+func IsAsNew(modified time.Time, there bool, w Written) bool {
 	if modified = modified.Truncate(time.Second); w.Operation == "Delete" {
 		return !there || modified.After(w.At)
 	}

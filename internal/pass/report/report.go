@@ -62,7 +62,7 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 		event.Generation = lease.Requested
 	}
 	if event.Outcome == outcome.PassFailed { // otherwise validate has found the rack
-		exists, err := r.Store.Exists(ctx, r.Outputs.SSM, r.Outputs.Paths, event.Rack)
+		exists, _, err := r.Store.Exists(ctx, r.Outputs.SSM, r.Outputs.Paths, event.Rack)
 		if err != nil {
 			return Answer{}, err
 		}

@@ -33,12 +33,14 @@ func (r *Resync) ended(ctx context.Context, event Event) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	exists, err := r.Store.Exists(ctx, r.Parameters, r.Paths, name)
+	exists, listed, err := r.Store.Exists(ctx, r.Parameters, r.Paths, name)
 	if err != nil {
 		return Answer{}, err
 	}
-	if err := r.enlist(ctx, name, exists); err != nil {
-		return Answer{}, err
+	if exists && !listed { // no pass has read its parameters yet
+		if err := r.Store.Enlist(ctx, name, false); err != nil {
+			return Answer{}, err
+		}
 	}
 	if slices.Contains(Uncounted, where.state) {
 		// The event is not counted in the table, so the next execution starts with the same event.
@@ -64,15 +66,6 @@ func (r *Resync) ended(ctx context.Context, event Event) (Answer, error) {
 		return answer, err
 	}
 	return answer, reporting
-}
-
-// enlist adds a rack that exists to the list: a pass that has not read the parameters has not done so.
-func (r *Resync) enlist(ctx context.Context, name string, exists bool) error {
-	listed, _, err := r.Store.Listed(ctx, name)
-	if err != nil || listed || !exists {
-		return err
-	}
-	return r.Store.Enlist(ctx, name, false)
 }
 
 // report writes the failure to the status and sends its event. If the pass does not have the lease any more, it has done so

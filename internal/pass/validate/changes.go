@@ -37,11 +37,7 @@ type refused struct {
 
 // has reports whether the parameter change was read after a write to it.
 func (c changes) has(w store.Written) bool {
-	modified := c.Modified.Truncate(time.Second)
-	if w.Operation == "Delete" {
-		return !c.exists || modified.After(w.At)
-	}
-	return !modified.Before(w.At)
+	return store.IsAsNew(c.Modified, c.exists || w.Operation != "Delete", w)
 }
 
 // mostChanges is how many changes an iteration judges. Each costs as much as a validation of the rack.

@@ -29,8 +29,9 @@ func (s *scene) applied(answer Answer, fails bool) {
 	s.Helper()
 	p, err := s.store.Plan(s.Context(), "demo")
 	s.must(err)
-	record, err := s.store.Karpenter(s.Context(), "demo")
+	records, err := s.store.Records(s.Context(), "demo")
 	s.must(err)
+	record := records.Karpenter
 	for _, step := range answer.Steps {
 		if step.Name == "controller/crds" {
 			record.CRDs = p.Controller.CRDs.Version

@@ -35,8 +35,8 @@ const (
 
 // Versions records what is known about the Karpenter of a rack.
 type Versions interface {
-	// Karpenter returns the record, which is zero if there is none.
-	Karpenter(ctx context.Context, rack string) (plan.KarpenterRecord, error)
+	// Records returns the rack's records, whose Karpenter is zero if none is recorded.
+	Records(ctx context.Context, rack string) (plan.Records, error)
 	// NoteKarpenter replaces the record in one write.
 	NoteKarpenter(ctx context.Context, rack string, record plan.KarpenterRecord) error
 }
@@ -72,7 +72,8 @@ func (r *run) save(ctx context.Context, at *attempt) error {
 
 // note changes what is known about the rack's Karpenter, and returns it. It writes only if that differs.
 func (r *run) note(ctx context.Context, change func(*plan.KarpenterRecord)) (plan.KarpenterRecord, error) {
-	record, err := r.Versions.Karpenter(ctx, r.plan.Rack)
+	records, err := r.Versions.Records(ctx, r.plan.Rack)
+	record := records.Karpenter
 	if err != nil {
 		return record, err
 	}
@@ -89,8 +90,8 @@ func (r *run) changing(ctx context.Context, at *attempt) (bool, error) {
 	if r.plan.Controller.Previous == nil || at != nil {
 		return r.plan.Controller.Previous != nil, nil
 	}
-	record, err := r.Versions.Karpenter(ctx, r.plan.Rack)
-	return record.Version != r.plan.Controller.Release.Version, err
+	records, err := r.Versions.Records(ctx, r.plan.Rack)
+	return records.Karpenter.Version != r.plan.Controller.Release.Version, err
 }
 
 // change brings the controller to another version than the one in force, and back if that version does not work.

@@ -214,11 +214,11 @@ func (c *inCluster) over(version string) {
 
 func (s *scene) record() plan.KarpenterRecord {
 	s.Helper()
-	record, err := s.store.Karpenter(ctx, "demo")
+	records, err := s.store.Records(ctx, "demo")
 	if err != nil {
 		s.Fatal(err)
 	}
-	return record
+	return records.Karpenter
 }
 
 // installed returns the version of the Deployment.
