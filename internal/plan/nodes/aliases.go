@@ -81,13 +81,7 @@ func absentOf(alias, kubernetes string, pool *draft, facts plan.Facts) (missing 
 
 // inForceDraft returns the NodePool of a name in a plan, without requirements if there is none.
 func inForceDraft(p *plan.Plan, name string) *draft {
-	d := &draft{kind: "NodePool", name: name, object: plan.Object{"spec": map[string]any{}}}
-	for _, object := range p.NodePools.Objects {
-		if object["kind"] == d.kind && inner(object, "metadata")["name"] == name {
-			d.object = object
-		}
-	}
-	return d
+	return &draft{kind: "NodePool", name: name, object: plan.Object{"spec": specIn(p, "NodePool", name)}}
 }
 
 // Families of instance types that have GPUs or accelerators of Neuron. Karpenter tells them by what EC2 says of each type, which

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -73,16 +72,12 @@ func (f *findings) warn(from origin, format string, args ...any) {
 // mostProblems is how many problems of one manifest are told. A value of 64 KB can have thousands, and the rest is counted.
 const mostProblems = 100
 
-// verdict collects the problems with a manifest, each path once. It knows the paths that have a problem, and those that have one
-// inside.
+// verdict collects the problems with a manifest, each path once.
 type verdict struct {
-	problems   findings
-	at, within map[[2]string]bool
+	problems findings
 	// rest counts the problems that are not told.
 	rest int
 }
-
-func newVerdict() *verdict { return &verdict{at: map[[2]string]bool{}, within: map[[2]string]bool{}} }
 
 // full reports whether there are as many problems as are told.
 func (v *verdict) full() bool { return len(v.problems) >= mostProblems }
@@ -96,30 +91,22 @@ func (v *verdict) add(found findings, known func(params.Problem) bool) {
 			v.rest++
 		default:
 			v.problems = append(v.problems, p)
-			v.at[[2]string{p.Parameter, p.Path}] = true
-			for outer := range outers(p.Path) {
-				v.within[[2]string{p.Parameter, outer}] = true
-			}
 		}
 	}
 }
 
 // samePlace reports whether there is a problem with the same path. A parameter without a path may have several problems.
 func (v *verdict) samePlace(p params.Problem) bool {
-	return p.Path != "" && v.at[[2]string{p.Parameter, p.Path}]
+	return p.Path != "" && slices.ContainsFunc(v.problems, func(known params.Problem) bool {
+		return known.Parameter == p.Parameter && known.Path == p.Path
+	})
 }
 
 // overlap reports whether there is a problem with the same path, with one that it is inside of, or with one inside of it.
 func (v *verdict) overlap(p params.Problem) bool {
-	if key := [2]string{p.Parameter, p.Path}; v.at[key] || v.within[key] {
-		return true
-	}
-	for outer := range outers(p.Path) {
-		if v.at[[2]string{p.Parameter, outer}] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.problems, func(known params.Problem) bool {
+		return known.Parameter == p.Parameter && (known.Path == p.Path || inside(known.Path, p.Path) || inside(p.Path, known.Path))
+	})
 }
 
 // told returns the problems, and how many there are besides.
@@ -158,7 +145,7 @@ func (d *draft) crowded(value any, path ...string) (found findings) {
 // check looks for unknown fields, then applies the CRD's schema and rules, then the checks that Karpenter makes when it
 // uses a NodePool.
 func (d *draft) check() *verdict {
-	v, definition := newVerdict(), d.api.crds[d.kind]()
+	v, definition := &verdict{}, d.api.crds[d.kind]()
 	if v.add(d.crowded(d.spec()), nil); len(v.problems) > 0 {
 		return v
 	}
@@ -224,15 +211,10 @@ func (d *draft) check() *verdict {
 	return v
 }
 
-// outers returns the paths that a JSON path is inside of. The empty path contains none.
-func outers(path string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for i := 1; i < len(path); i++ {
-			if (path[i] == '.' || path[i] == '[') && !yield(path[:i]) {
-				return
-			}
-		}
-	}
+// inside reports whether a JSON path is inside of another one. The empty path contains none.
+func inside(path, outer string) bool {
+	rest, is := strings.CutPrefix(path, outer)
+	return is && outer != "" && rest != "" && (rest[0] == '.' || rest[0] == '[')
 }
 
 // unknown refuses a field that Karpenter's API does not have. The allowed fields of an object are listed in one problem

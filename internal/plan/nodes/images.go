@@ -53,16 +53,23 @@ func (c Compiled) Images(facts plan.Facts, inForce *plan.Plan) (problems, warnin
 	return problems, warnings
 }
 
+// specIn returns the spec of an object in a plan, which may be nil; nil if there is none.
+func specIn(p *plan.Plan, kind, name string) map[string]any {
+	if p == nil {
+		return nil
+	}
+	for _, object := range p.NodePools.Objects {
+		if object["kind"] == kind && inner(object, "metadata")["name"] == name {
+			return inner(object, "spec")
+		}
+	}
+	return nil
+}
+
 // selects reports whether an EC2NodeClass of a plan has a term.
 func selects(p *plan.Plan, class, field string, term map[string]any) bool {
-	if p == nil {
-		return false
-	}
-	return slices.ContainsFunc(p.NodePools.Objects, func(object plan.Object) bool {
-		name, _ := inner(object, "metadata")["name"].(string)
-		return object["kind"] == "EC2NodeClass" && name == class && slices.ContainsFunc(objects(inner(object, "spec")[field]),
-			func(of map[string]any) bool { return reflect.DeepEqual(of, term) })
-	})
+	return slices.ContainsFunc(objects(specIn(p, "EC2NodeClass", class)[field]),
+		func(of map[string]any) bool { return reflect.DeepEqual(of, term) })
 }
 
 // foreign is a problem with a term. It is unknown if a context value of the stack, which is not known, may allow it.

@@ -56,7 +56,7 @@ func (c Compiled) zonesOf(pool *draft) []string {
 // ofFamilies reports whether a pool of a plan asks for these families.
 func ofFamilies(p *plan.Plan, pool string, families []string) bool {
 	sorted := func(list []string) []string { return slices.Sorted(slices.Values(list)) }
-	return p != nil && slices.ContainsFunc(inForceDraft(p, pool).requirements(), func(r requirement) bool {
+	return slices.ContainsFunc(inForceDraft(p, pool).requirements(), func(r requirement) bool {
 		return r.Key == keyFamily && r.Operator == "In" && slices.Equal(sorted(r.Values), sorted(families))
 	})
 }

@@ -31,7 +31,7 @@ func (c Compiled) Reserved(facts plan.Facts, inForce *plan.Plan) (problems, warn
 			why, since := "and EC2 shows the account no such capacity reservation; write the ID of one that it may use", !found
 			if found {
 				why = c.unusable(r, d)
-				since = why != "" && inForce != nil && c.unusable(r, inForceDraft(inForce, d.name)) != ""
+				since = why != "" && c.unusable(r, inForceDraft(inForce, d.name)) != ""
 			}
 			switch {
 			case why == "" && comes[r.State]:
@@ -84,21 +84,9 @@ func (c Compiled) placement(d *draft, facts plan.Facts, inForce *plan.Plan, refu
 			why = "which is " + state
 		}
 		found := refused
-		if groupedBy(inForce, d.name, by, value) {
+		if inner(specIn(inForce, "EC2NodeClass", d.name), "placementGroupSelector")[by] == value {
 			found = known
 		}
 		found.refuse(d.class.blame("placementGroupSelector", by), "is %s, %s; write one that is available", params.Quoted(value), why)
 	}
-}
-
-// groupedBy reports whether an EC2NodeClass of a plan has a placement group.
-func groupedBy(p *plan.Plan, class, by, value string) bool {
-	if p == nil {
-		return false
-	}
-	return slices.ContainsFunc(p.NodePools.Objects, func(object plan.Object) bool {
-		name, _ := inner(object, "metadata")["name"].(string)
-		group := inner(inner(object, "spec"), "placementGroupSelector")
-		return object["kind"] == "EC2NodeClass" && name == class && group[by] == value
-	})
 }

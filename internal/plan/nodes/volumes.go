@@ -25,13 +25,12 @@ func (d *draft) volumes() (found findings) {
 	for i, mapping := range mappings {
 		d.device(&found, mappings[:i], mapping)
 		ebs := inner(mapping, "ebs")
-		v := volume{findings: &found, draft: d, at: []string{"blockDeviceMappings", strconv.Itoa(i), "ebs"}, ebs: ebs}
-		v.kind, _ = ebs["volumeType"].(string)
-		v.size()
-		if v.kind == "" {
-			v.untyped()
-			continue
+		v := volume{findings: &found, draft: d, at: []string{"blockDeviceMappings", strconv.Itoa(i), "ebs"}, ebs: ebs,
+			kind: "gp2", of: "gp2, which is EC2's default,"}
+		if kind, _ := ebs["volumeType"].(string); kind != "" {
+			v.kind, v.of = kind, kind
 		}
+		v.size()
 		iops, given := ebs["iops"].(int64)
 		v.iops(iops, given)
 		v.throughput(cmp.Or(iops, int64(params.BaseIOPS)))
@@ -66,7 +65,9 @@ type volume struct {
 	at    []string
 	ebs   map[string]any
 	kind  string
-	gib   int64
+	// of is the kind for a sentence.
+	of  string
+	gib int64
 }
 
 // refuse adds a problem with one of the volume's fields. Those of parameters are judged where they are read, for each pool.
@@ -97,13 +98,9 @@ func (v *volume) size() {
 	case readableQuantity(text):
 		quantity := resource.MustParse(text)
 		v.gib = int64(math.Ceil(float64(quantity.Value()) / (1 << 30)))
-		of := v.kind
-		if of == "" {
-			of = "gp2, which is EC2's default,"
-		}
-		if nearest, limits, made := params.OutOfSize(cmp.Or(v.kind, "gp2"), v.gib); !made {
+		if nearest, limits, made := params.OutOfSize(v.kind, v.gib); !made {
 			v.refuse("volumeSize", "is %s, and EBS makes volumes of type %s %s; write, for example, \"%dGi\", or another volumeType",
-				params.Quoted(text), of, limits, nearest)
+				params.Quoted(text), v.of, limits, nearest)
 		}
 	}
 }
@@ -115,7 +112,7 @@ func (v *volume) iops(iops int64, given bool) {
 	switch most := limits.MostOf(v.gib); {
 	case limits.Most == 0 && given:
 		v.refuse("iops", "is %d, and IOPS of a volume of type %s cannot be provisioned; leave it out, or write the volumeType gp3",
-			iops, v.kind)
+			iops, v.of)
 	case limits.Most == 0:
 	case !given && v.kind != "gp3":
 		v.refuse("iops", "is missing, and EC2 makes no volume of type %s without; write, for example, %d",
@@ -127,16 +124,6 @@ func (v *volume) iops(iops int64, given bool) {
 	case v.gib > 0 && iops > most:
 		v.refuse("iops", "is %d, and EBS provisions at most %d for each GiB of a volume of type %s, and this one has %d GiB; write %d or less, "+
 			"or a larger volumeSize", iops, limits.PerGiB, v.kind, v.gib, most)
-	}
-}
-
-// untyped refuses what only a volume of another type than EC2's default has.
-func (v *volume) untyped() {
-	for _, field := range []string{"iops", "throughput"} {
-		if value, given := v.ebs[field].(int64); given {
-			v.refuse(field, "is %d, and without a volumeType EC2 makes a volume of type gp2, which has none provisioned; write \"volumeType\":"+
-				"\"gp3\" too, or leave it out", value)
-		}
 	}
 }
 
