@@ -1,7 +1,6 @@
 package prerequisites
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,28 +12,12 @@ func TestMissingPartIsNamed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(cache, "here"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(cache, []string{"here"}, ""); err != nil {
+	if err := Check(cache, []string{"here"}); err != nil {
 		t.Errorf("nothing is missing, but: %v", err)
 	}
-	err := Check(cache, []string{"here", "bin/cluster"}, "")
+	err := Check(cache, []string{"here", "bin/cluster"})
 	if err == nil || !strings.Contains(err.Error(), "bin/cluster is missing; run `make sandbox`") {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestTakenPortIsNamed(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	err = Check(t.TempDir(), nil, port)
-	if err == nil || !strings.Contains(err.Error(), "port "+port+" cannot be used") || !strings.Contains(err.Error(), PortVariable) {
-		t.Errorf("got %v", err)
-	}
-	listener.Close()
-	if err := Check(t.TempDir(), nil, port); err != nil {
-		t.Errorf("the port is free, but: %v", err)
 	}
 }
 

@@ -17,7 +17,6 @@ type Limiter struct {
 
 	mu      sync.Mutex
 	on      bool
-	began   time.Time
 	buckets map[string]*bucket
 }
 
@@ -27,8 +26,6 @@ type bucket struct {
 	tokens, least  float64
 	filled         time.Time
 	given, refused int
-	refusedSince   time.Time
-	longest        time.Duration
 	// waiting has the calls that were rejected and may be retried, with the time of the first rejection. waited is the
 	// longest time from a call's first rejection until it was allowed.
 	waiting map[string]time.Time
@@ -41,14 +38,10 @@ type Use struct {
 	Actions string `json:"actions"`
 	// Published reports whether AWS publishes the rate. Otherwise it is an assumption.
 	Published      bool    `json:"published"`
-	Burst          float64 `json:"burst"`
 	PerSecond      float64 `json:"perSecond"`
 	Given, Refused int
-	// Peak is the largest share of the bucket that was in use at once, from 0 to 1. Mean is the share of all tokens
-	// that were used.
-	Peak, Mean float64
-	// Longest is the longest time, in seconds, during which the bucket rejected calls without allowing one in between.
-	Longest float64
+	// Peak is the largest share of the bucket that was in use at once, from 0 to 1.
+	Peak float64
 	// Waited is the longest time, in seconds, from the first rejection of a call to its success in a later try. GivenUp
 	// is the number of calls that were rejected in all their tries.
 	Waited  float64
@@ -107,10 +100,6 @@ func (b *bucket) take(now time.Time, invocation string) bool {
 	b.filled = now
 	if b.tokens < 1 {
 		b.refused++
-		if b.refusedSince.IsZero() {
-			b.refusedSince = now
-		}
-		b.longest = max(b.longest, now.Sub(b.refusedSince))
 		if _, known := b.waiting[invocation]; !known && invocation != "" {
 			b.waiting[invocation] = now
 		}
@@ -122,7 +111,6 @@ func (b *bucket) take(now time.Time, invocation string) bool {
 	}
 	b.tokens--
 	b.least = min(b.least, b.tokens)
-	b.refusedSince = time.Time{}
 	b.given++
 	return true
 }
@@ -132,15 +120,12 @@ func (l *Limiter) Report() []Use {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	uses := []Use{}
-	elapsed := l.now().Sub(l.began).Seconds()
 	for _, b := range l.buckets {
 		q := b.quota
 		uses = append(uses, Use{
-			Service: q.Service, Actions: cmp.Or(strings.Join(q.Actions, ", "), "all others"), Published: q.Source != "", Burst: q.Burst,
-			PerSecond: q.PerSecond,
-			Given:     b.given, Refused: b.refused, Longest: b.longest.Seconds(),
+			Service: q.Service, Actions: cmp.Or(strings.Join(q.Actions, ", "), "all others"), Published: q.Source != "",
+			PerSecond: q.PerSecond, Given: b.given, Refused: b.refused, Peak: (q.Burst - b.least) / q.Burst,
 			Waited: b.waited.Seconds(), GivenUp: len(b.waiting),
-			Peak: (q.Burst - b.least) / q.Burst, Mean: float64(b.given) / (q.Burst + q.PerSecond*elapsed),
 		})
 	}
 	slices.SortFunc(uses, func(a, b Use) int {
@@ -157,7 +142,7 @@ func (l *Limiter) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		_ = json.NewEncoder(w).Encode(l.Report()) // fails only if the caller has closed the connection
 	case http.MethodPut, http.MethodDelete:
 		l.mu.Lock()
-		l.on, l.began, l.buckets = req.Method == http.MethodPut, l.now(), map[string]*bucket{}
+		l.on, l.buckets = req.Method == http.MethodPut, map[string]*bucket{}
 		l.mu.Unlock()
 		w.WriteHeader(http.StatusNoContent)
 	default:

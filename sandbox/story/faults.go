@@ -49,9 +49,9 @@ func Failing(s *Script) {
 func LastStepFails(s *Script) {
 	s.Chapter("The last step fails", func() {
 		s.inject(fault.Fault{Call: fault.Call{Function: "nodegroups", Service: "kubernetes", Action: "update deployments.apps"},
-			Nth: 1, Seconds: 600, Kind: fault.Redirect})
+			Nth: 1, Seconds: 600, Kind: fault.Error})
 		s.Put("karpenter_enabled", "false")
-		s.Failed("API servers do not redirect")
+		s.Failed("ordered by the sandbox")
 		s.Equal("the step that failed", s.Status().Failure.Step, "nodegroups/placement")
 		s.inject()
 	})

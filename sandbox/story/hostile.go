@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/functionlog"
 )
 
@@ -228,49 +227,4 @@ func ForgedInterruption(s *Script) {
 	s.Type("aws events delete-rule --name forged" + outside)
 	s.Type("aws events delete-event-bus --name outside")
 	apart.end(s)
-}
-
-// FalseAnswers makes the API server of a rack's cluster send false answers to a function, and to the audit with which a
-// full pass begins. The audit cannot see what is due, so the pass takes every step in the cluster, and soon fails at the
-// one that gets them, with a clear error. Meanwhile nothing is deleted or written except the passes' own records, and
-// the passes of another rack continue. Afterwards everything is as before.
-func FalseAnswers(s *Script) {
-	const objects = "kubectl get nodepools,ec2nodeclasses -o jsonpath='{range .items[*]}{.metadata.name} {.metadata.generation} {end}'"
-	before, began := s.Output(objects), time.Now()
-	s.PutOf("second", "paused", "false")
-	s.Served()
-	for _, answer := range []struct {
-		kind                       fault.Kind
-		function, action, sentence string
-	}{
-		{"redirect", "autoscaler", "list deployments.apps", "API servers do not redirect"},
-		{"flood", "nodepools", "", "longer than 16 MiB"},
-		{"endless", "autoscaler", "list deployments.apps", "still names a further page"},
-	} {
-		s.Chapter("Its API server answers falsely: "+string(answer.kind), func() {
-			faulty := func(function, action string) fault.Fault {
-				return fault.Fault{Call: fault.Call{Function: function, Service: "kubernetes", Action: action}, Nth: 1, Seconds: 300, Kind: answer.kind}
-			}
-			s.inject(faulty("audit", ""), faulty(answer.function, answer.action))
-			s.Request("full")
-			s.Event(reconcileRequested, object{"rack": "second", "full": true})
-			s.Failed(answer.sentence)
-			step, _, _ := strings.Cut(s.Status().Failure.Step, "/")
-			s.Equal("the step that failed", step, answer.function)
-		})
-	}
-	s.inject()
-
-	s.Chapter("Its answers are true again", func() {
-		for _, call := range s.trail() {
-			words := strings.Fields(call.What) // AWS caller service action
-			if call.At.After(began) && strings.HasPrefix(words[1], "Sawhorse-") && slices.Contains([]string{"ec2", "eks", "iam", "sqs"}, words[2]) {
-				s.fail("wanted no change in AWS meanwhile, got %s", call.What)
-			}
-		}
-		s.Reconciled(s.Request("full"))
-		s.Check("NodePools and EC2NodeClasses", objects, before)
-	})
-	s.Delete("second", "paused")
-	s.Served()
 }

@@ -18,9 +18,6 @@ type Call struct {
 	Action   string `json:"action"`  // "PutParameter"; or verb and resource, "apply nodepools.karpenter.sh"
 }
 
-// apiServer is the service name of calls to the API server.
-const apiServer = "kubernetes"
-
 // StateMachine takes the place of the function's name in calls that the state machine itself makes.
 const StateMachine = "state-machine"
 
@@ -43,7 +40,7 @@ func (c Call) covers(other Call) bool {
 // Kind is the kind of a fault.
 type Kind string
 
-// The kinds. There are also the false answers of an API server (lie.go), and the Hooks of the Injector.
+// The kinds. There are also the Hooks of the Injector.
 const (
 	Error    Kind = "error"    // the server answers with a failure
 	Throttle Kind = "throttle" // the server answers with a throttling error
@@ -84,8 +81,6 @@ func (f Fault) refusal() string {
 	switch {
 	case f.Nth < 1 || f.Times < 0 || f.Seconds < 0:
 		return "nth must be at least 1, times and seconds at least 0"
-	case lies[f.Kind] != nil && f.Service != apiServer:
-		return "only the API server lies: its service is " + apiServer
 	case (f.Kind == Kill || f.Kind == Sleep) && (f.Function == "" || f.Function == StateMachine || !f.counted()):
 		return "only the process of a function that is named can be killed or stopped"
 	case (f.Kind == Refuse || f.Kind == Fail) != (f.Code != ""):
@@ -158,7 +153,7 @@ func (i *Injector) Arm(faults []Fault) error {
 }
 
 func (i *Injector) knows(kind Kind) bool {
-	if i.Hooks[kind] != nil || lies[kind] != nil {
+	if i.Hooks[kind] != nil {
 		return true
 	}
 	return slices.Contains([]Kind{Error, Throttle, Timeout, Slow, Reset, Lost, Kill, Sleep, Refuse, Fail}, kind)

@@ -224,31 +224,6 @@ func TestRefusalsInTheProtocolOfTheCall(t *testing.T) {
 	}
 }
 
-// A lie takes the place of the answer: the request is not executed.
-func TestTheAPIServerLies(t *testing.T) {
-	injector := &fault.Injector{}
-	for kind, status := range map[fault.Kind]int{
-		fault.Redirect: http.StatusTemporaryRedirect, fault.Flood: http.StatusOK,
-		fault.Endless: http.StatusOK,
-	} {
-		if err := injector.Arm([]fault.Fault{{Call: fault.Call{Service: "s"}, Nth: 1, Kind: kind}}); err == nil {
-			t.Errorf("%s: AWS lies too", kind)
-		}
-		if err := injector.Arm([]fault.Fault{{Call: fault.Call{Service: "kubernetes"}, Nth: 1, Kind: kind}}); err != nil {
-			t.Fatal(err)
-		}
-		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			injector.Serve(w, req, fault.Call{Function: "f", Service: "kubernetes", Action: "list nodes"}, http.NotFoundHandler(),
-				fault.Kubernetes)
-		}))
-		front.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-		if got := call(t, front, "f"); got != status {
-			t.Errorf("%s: %d, want %d", kind, got, status)
-		}
-		front.Close()
-	}
-}
-
 // Karpenter's calls are not those of a function: a fault hits them only if it names Karpenter, and nobody counts them.
 func TestKarpentersCallsGoWrongByNameAlone(t *testing.T) {
 	injector := &fault.Injector{}

@@ -46,9 +46,7 @@ func (i *Injector) Serve(w http.ResponseWriter, req *http.Request, call Call, ne
 	case Sleep:
 		stop(w, req, syscall.SIGSTOP)
 	default:
-		if lie := lies[f.Kind]; lie != nil {
-			lie(w, req)
-		} else if i.hook(w, req, f.Kind) {
+		if i.hook(w, req, f.Kind) {
 			next.ServeHTTP(w, req)
 		}
 	}

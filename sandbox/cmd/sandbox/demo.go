@@ -17,7 +17,7 @@ import (
 func demo(o options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	if err := prerequisites.Check(o.cache(), parts, os.Getenv(prerequisites.PortVariable)); err != nil {
+	if err := prerequisites.Check(o.cache(), parts); err != nil {
 		return err
 	}
 	fmt.Fprintln(os.Stderr, "Starting the sandbox …")

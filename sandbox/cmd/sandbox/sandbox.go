@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -28,7 +27,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/kube"
 	"github.com/sawhorse-io/sawhorse/sandbox/kubelet"
 	"github.com/sawhorse-io/sawhorse/sandbox/nodegroups"
-	"github.com/sawhorse-io/sawhorse/sandbox/prerequisites"
 	"github.com/sawhorse-io/sawhorse/sandbox/process"
 	"github.com/sawhorse-io/sawhorse/sandbox/seed"
 )
@@ -97,7 +95,7 @@ func (s *sandbox) start(ctx context.Context, fail context.CancelCauseFunc) error
 
 // prepare chooses the ports, writes the cluster's files and starts the servers of this process.
 func (s *sandbox) prepare(fail context.CancelCauseFunc) error {
-	gateway, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", requestedPort()))
+	gateway, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("gateway: listen: %w", err)
 	}
@@ -163,13 +161,6 @@ func (s *sandbox) prepare(fail context.CancelCauseFunc) error {
 	s.serve("pod identity webhook", pods, identities, fail)
 	s.serve("kubelet", nodes, kubelet.Logs(s.logs()), fail)
 	return nil
-}
-
-func requestedPort() string {
-	if port := os.Getenv(prerequisites.PortVariable); port != "" {
-		return port
-	}
-	return "0"
 }
 
 func (s *sandbox) serve(name string, listener net.Listener, handler http.Handler, fail context.CancelCauseFunc) {

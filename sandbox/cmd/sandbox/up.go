@@ -26,7 +26,7 @@ func up(o options) error {
 		fmt.Fprintln(os.Stderr, "The sandbox is running already.")
 		return o.show()
 	}
-	if err := prerequisites.Check(o.cache(), parts, os.Getenv(prerequisites.PortVariable)); err != nil {
+	if err := prerequisites.Check(o.cache(), parts); err != nil {
 		return err
 	}
 	// The supervisor is in a session of its own, so the signals that end this process are passed on to it here.

@@ -100,11 +100,6 @@ func TestWaiting(t *testing.T) {
 	pool.Take(t, stage.Long, stage.Spoils).Run(story.Enabled, story.Waiting)
 }
 
-// EC2 refuses to launch nodes, for each of the usual reasons.
-func TestLaunchesRefused(t *testing.T) {
-	pool.Take(t, stage.Long, stage.Spoils).Run(story.Enabled, story.LaunchesRefused)
-}
-
 // Settings that were changed or deleted by hand are restored. Objects of others are left alone.
 func TestHandEdits(t *testing.T) {
 	pool.Take(t).Run(story.Enabled, story.HandEdits, story.HandEditsInAWS)
@@ -131,10 +126,6 @@ func TestConfined(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, st
 
 // ForgedInterruption interruption messages do not reach Karpenter.
 func TestForgedInterruption(t *testing.T) { pool.Take(t).Run(story.Enabled, story.ForgedInterruption) }
-
-// An API server that sends false answers fails the passes of its own rack, each with a clear error, and
-// has no other effect.
-func TestFalseAnswers(t *testing.T) { pool.Take(t).Run(story.Enabled, story.FalseAnswers) }
 
 // A field that another tool keeps setting back is reported as contested. Sawhorse stops setting it.
 func TestContested(t *testing.T) { pool.Take(t).Run(story.Enabled, story.Contested) }
