@@ -90,10 +90,10 @@ fuzz: prerequisites
 	@git grep -oE '^func Fuzz[A-Za-z]+' -- '*_test.go' | while IFS=: read -r file target; do \
 	  go test ./$$(dirname $$file) -run '^$$' -fuzz "^$${target#func }$$" -fuzztime $(or $(FUZZTIME),20s) || exit 1; done
 
-## life: the longer end-to-end scripts (turning Karpenter on and off, interruptions, forgetting a rack, problems with nodes)
+## life: the longer end-to-end scripts (turning Karpenter on and off, interruptions, problems with nodes), or those that SCRIPTS matches
 .PHONY: life
 life: parts
-	cd sandbox && go test -count=1 -timeout 60m -parallel $(SANDBOXES) ./e2e/life
+	cd sandbox && go test -count=1 -timeout 60m -parallel $(SANDBOXES) -run '$(or $(SCRIPTS),.)' ./e2e/life
 
 ## deployment: the end-to-end scripts for an upgrade of the stack from an earlier commit (UPGRADE_FROM), and its removal
 .PHONY: deployment
@@ -109,7 +109,7 @@ upgrades: parts $(BIN)/karpenter-1.12.1 $(BIN)/karpenter-1.14.3 $(BIN)/karpenter
 .PHONY: rights
 rights: parts
 	@$(CACHE)/ministack/bin/python -B sandbox/rights/judge.py $(if $(UPDATE),--update) --template $(CACHE)/cdk.out/Sawhorse.template.json --proof cdk/testdata/proof.json \
-	  $(CACHE)/e2e/*/decisions.jsonl $(CACHE)/e2e-life/*/decisions.jsonl
+	  $(CACHE)/e2e/*/decisions.jsonl $(CACHE)/e2e-life*/*/decisions.jsonl
 	@$(if $(UPDATE),go test ./cdk -run PermissionsDocument -update)
 
 ## alone: run each script of make test and make life on a new sandbox, in a random order; SHUFFLE=SEED repeats an order
