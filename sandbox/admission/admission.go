@@ -19,6 +19,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/ask"
 )
 
 // RoleAnnotation is the annotation that names a service account's role (IRSA).
@@ -144,20 +146,8 @@ func written(account *corev1.ServiceAccount) time.Time {
 func (w *Webhook) ask(ctx context.Context, path string, query url.Values, into any) error {
 	target := w.MiniStack.JoinPath(path)
 	target.RawQuery = query.Encode()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
-	if err != nil {
-		return fmt.Errorf("%s: make request: %w", path, err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("%s: ask: %w", path, err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: ask: %s", path, response.Status)
-	}
-	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
-		return fmt.Errorf("%s: decode: %w", path, err)
+	if err := ask.JSON(ctx, http.MethodGet, target.String(), nil, into); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }

@@ -2,11 +2,12 @@ package authenticator
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/ask"
 )
 
 // Groups for callers whose access entry has an access policy for the whole cluster.
@@ -51,24 +52,11 @@ type user struct {
 	groups []string
 }
 
-func (a *Authenticator) access(ctx context.Context) (access, error) {
-	var found access
+func (a *Authenticator) access(ctx context.Context) (found access, err error) {
 	target := a.config.MiniStack.JoinPath("/_sandbox/access-entries")
 	target.RawQuery = url.Values{"cluster": {a.config.Cluster}}.Encode()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
-	if err != nil {
-		return found, fmt.Errorf("access entries: make request: %w", err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return found, fmt.Errorf("access entries: ask: %w", err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return found, fmt.Errorf("access entries: ask: %s", response.Status)
-	}
-	if err := json.NewDecoder(response.Body).Decode(&found); err != nil {
-		return found, fmt.Errorf("access entries: decode: %w", err)
+	if err := ask.JSON(ctx, http.MethodGet, target.String(), nil, &found); err != nil {
+		return found, fmt.Errorf("access entries: %w", err)
 	}
 	return found, nil
 }

@@ -2,13 +2,14 @@
 package caller
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
 
+	"github.com/sawhorse-io/sawhorse/sandbox/ask"
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 )
 
@@ -19,14 +20,9 @@ func ARN(ministack *url.URL, accessKey string) (string, error) {
 	}
 	u := ministack.JoinPath("/_sandbox/caller")
 	u.RawQuery = url.Values{"accessKeyId": {accessKey}}.Encode()
-	resp, err := http.Get(u.String())
-	if err != nil {
-		return "", fmt.Errorf("caller %s: ask MiniStack: %w", accessKey, err)
-	}
-	defer resp.Body.Close()
 	var who struct{ ARN string }
-	if err := json.NewDecoder(resp.Body).Decode(&who); err != nil {
-		return "", fmt.Errorf("caller %s: read answer: %w", accessKey, err)
+	if err := ask.JSON(context.Background(), http.MethodGet, u.String(), nil, &who); err != nil {
+		return "", fmt.Errorf("caller %s: %w", accessKey, err)
 	}
 	return who.ARN, nil
 }

@@ -3,11 +3,13 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/ask"
 )
 
 // Instances are the instances of the EKS cluster's node groups. moto knows none of them.
@@ -68,25 +70,12 @@ func (g *gateway) instances(ctx context.Context, action string, body []byte) (st
 
 // shrink takes one node from the desired size of a node group, as Auto Scaling does, which EKS then shows.
 func (g *gateway) shrink(ctx context.Context, group string) error {
-	body := fmt.Sprintf(`{"group":%q}`, group)
-	at := g.cfg.MiniStack.JoinPath("/_sandbox/shrink").String()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(body))
-	if err != nil {
-		return err
-	}
-	resp, err := g.transport.RoundTrip(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
 	var answer struct{ Refused string }
-	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
-		return err
+	err := ask.JSON(ctx, http.MethodPost, g.cfg.MiniStack.JoinPath("/_sandbox/shrink").String(), map[string]string{"group": group}, &answer)
+	if err == nil && answer.Refused != "" {
+		err = errors.New(answer.Refused)
 	}
-	if answer.Refused != "" {
-		return fmt.Errorf("%s", answer.Refused)
-	}
-	return nil
+	return err
 }
 
 // tagsOfGroup returns the tags of the Auto Scaling group of an instance as JSON, by the end of the group's ARN.

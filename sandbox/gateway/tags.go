@@ -1,9 +1,7 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +12,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/ask"
 )
 
 // tagging delays a change of EC2 tags by a role until its lag is over. moto shows a change at once. So the change is
@@ -147,18 +147,9 @@ func keys(tags []types.Tag) []types.Tag {
 func (g *gateway) lag(ctx context.Context, kind, resource string) (time.Duration, error) {
 	target := g.cfg.MiniStack.JoinPath("/_sandbox/lag/begin")
 	target.RawQuery = url.Values{"kind": {kind}, "resource": {resource}}.Encode()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(nil))
-	if err != nil {
-		return 0, fmt.Errorf("lag: %w", err)
-	}
-	response, err := g.transport.RoundTrip(request)
-	if err != nil {
-		return 0, fmt.Errorf("lag: ask MiniStack: %w", err)
-	}
-	defer response.Body.Close()
 	var answer struct{ Seconds float64 }
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || response.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("lag: MiniStack: %s: %w", response.Status, err)
+	if err := ask.JSON(ctx, http.MethodPost, target.String(), nil, &answer); err != nil {
+		return 0, fmt.Errorf("lag: %w", err)
 	}
 	return time.Duration(answer.Seconds * float64(time.Second)), nil
 }

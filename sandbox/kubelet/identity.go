@@ -2,7 +2,6 @@ package kubelet
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -10,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/admission"
+	"github.com/sawhorse-io/sawhorse/sandbox/ask"
 )
 
 // identify translates the settings from the admission webhook into ones that the pod's process can use on this machine:
@@ -53,21 +53,9 @@ func write(file, text string) error {
 // association or the agent add-on.
 func (k *kubelet) credentials(ctx context.Context, namespace, account string) (map[string]string, error) {
 	query := url.Values{"accessKeyId": {"test"}, "cluster": {k.Cluster}, "namespace": {namespace}, "serviceAccount": {account}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, k.MiniStack+"/_sandbox/pod-credentials?"+query.Encode(), nil)
-	if err != nil {
-		return nil, fmt.Errorf("pod identity: %w", err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("pod identity: ask: %w", err)
-	}
-	defer response.Body.Close()
 	answer := map[string]string{}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("pod identity: ask: %s", response.Status)
-	}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return nil, fmt.Errorf("pod identity: read answer: %w", err)
+	if err := ask.JSON(ctx, http.MethodGet, k.MiniStack+"/_sandbox/pod-credentials?"+query.Encode(), nil, &answer); err != nil {
+		return nil, fmt.Errorf("pod identity: %w", err)
 	}
 	return answer, nil
 }

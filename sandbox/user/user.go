@@ -2,18 +2,17 @@
 package user
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os/exec"
 	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/ask"
 )
 
 // Environment is the environment for a user's commands. Each entry is NAME=value. If a name occurs twice, the last
@@ -64,41 +63,20 @@ func (e Environment) Run(ctx context.Context, line string) (string, error) {
 // Sandbox calls one of the sandbox's own endpoints beside those of AWS, such as "calls?by=caller". It sends body as JSON
 // unless that is nil. It decodes the answer into a value, or stores it as it is if into is a *string; nil ignores it.
 func (e Environment) Sandbox(ctx context.Context, method, path string, body, into any) error {
-	err := e.call(ctx, method, e.Endpoint()+"/_sandbox/"+path, body, into)
+	err := ask.JSON(ctx, method, e.Endpoint()+"/_sandbox/"+path, body, into)
 	if err != nil {
 		return fmt.Errorf("sandbox: %s %s: %w", method, path, err)
 	}
 	return nil
 }
 
-func (e Environment) call(ctx context.Context, method, address string, body, into any) error {
-	var content []byte
-	if body != nil {
-		var err error
-		if content, err = json.Marshal(body); err != nil {
-			return err
-		}
-	}
-	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(content))
+// Put writes a setting of a rack.
+func (e Environment) Put(ctx context.Context, rack, name, value string) error {
+	_, err := ssm.NewFromConfig(e.AWS()).PutParameter(ctx, &ssm.PutParameterInput{
+		Name: aws.String("/sawhorse/racks/" + rack + "/params/" + name), Value: &value, Type: "String", Overwrite: aws.Bool(true),
+	})
 	if err != nil {
-		return err
+		return fmt.Errorf("rack %s: parameter %s: put: %w", rack, name, err)
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	switch text, plain := into.(*string); {
-	case err != nil:
-		return err
-	case response.StatusCode >= 300:
-		return fmt.Errorf("%s: %s", response.Status, answer)
-	case plain:
-		*text = string(answer)
-		return nil
-	case into == nil:
-		return nil
-	}
-	return json.Unmarshal(answer, into)
+	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/apifront"
+	"github.com/sawhorse-io/sawhorse/sandbox/ask"
 	"github.com/sawhorse-io/sawhorse/sandbox/caller"
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/standin"
@@ -46,17 +47,8 @@ func (s *sandbox) restartAPIServer(ctx context.Context) error {
 func (s *sandbox) restartMiniStack(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restartLimit)
 	defer cancel()
-	keep, err := http.NewRequestWithContext(ctx, http.MethodPost, local(s.ministack).JoinPath("/_sandbox/keep").String(), nil)
-	if err != nil {
+	if err := ask.JSON(ctx, http.MethodPost, local(s.ministack).JoinPath("/_sandbox/keep").String(), nil, nil); err != nil {
 		return fmt.Errorf("ministack: have it keep its state: %w", err)
-	}
-	response, err := http.DefaultClient.Do(keep)
-	if err != nil {
-		return fmt.Errorf("ministack: have it keep its state: %w", err)
-	}
-	response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("ministack: have it keep its state: %s", response.Status)
 	}
 	if err := s.processes.Restart("ministack"); err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/ask"
 )
 
 // lag is how far the sandbox's replicas are behind. ministack/lag.py defines what lags, and for how long.
@@ -60,17 +62,8 @@ func (l lag) environment() []string {
 func (s *sandbox) seedMoto(ctx context.Context) error {
 	target := local(s.moto).JoinPath("/moto-api/seed")
 	target.RawQuery = fmt.Sprintf("a=%d", s.lag.seed)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), nil)
-	if err != nil {
+	if err := ask.JSON(ctx, http.MethodPost, target.String(), nil, nil); err != nil {
 		return fmt.Errorf("moto: seed: %w", err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("moto: seed: %w", err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("moto: seed: %s", response.Status)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/passes"
@@ -107,23 +107,12 @@ func (r *run) scenes() []scene {
 // write returns what writes parameters at once.
 func (r *run) write(values ...string) func(context.Context) (events int, err error) {
 	return func(ctx context.Context) (int, error) {
-		store, failed := ssm.NewFromConfig(r.aws), make(chan error, len(values))
+		writes, ctx := errgroup.WithContext(ctx)
 		for _, pair := range values {
 			name, value, _ := strings.Cut(pair, "=")
-			go func() {
-				_, err := store.PutParameter(ctx, &ssm.PutParameterInput{
-					Name:  aws.String("/sawhorse/racks/" + seed.ClusterName + "/params/" + name),
-					Value: &value, Type: "String", Overwrite: aws.Bool(true),
-				})
-				failed <- err
-			}()
+			writes.Go(func() error { return r.environment.Put(ctx, seed.ClusterName, name, value) })
 		}
-		for range values {
-			if err := <-failed; err != nil {
-				return 0, fmt.Errorf("put parameter: %w", err)
-			}
-		}
-		return len(values), nil
+		return len(values), writes.Wait()
 	}
 }
 

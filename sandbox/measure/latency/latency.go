@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -83,7 +82,7 @@ func begin(ctx context.Context, environment user.Environment, out *heartbeat.Wri
 	r := &run{environment: environment, aws: environment.AWS(), out: out}
 	out.At("the rack demo is turned on")
 	for _, name := range []string{"karpenter_auth_mode", "karpenter_enabled"} {
-		if err := r.put(ctx, name, "true"); err != nil {
+		if err := environment.Put(ctx, seed.ClusterName, name, "true"); err != nil {
 			return nil, err
 		}
 	}
@@ -149,7 +148,7 @@ func (r *run) round(ctx context.Context, cpu int) (one round, err error) {
 		return one, err
 	}
 	began := time.Now()
-	took, seen, err := r.timed(ctx, pool, cpu, func() error { return r.put(ctx, "karpenter_cpu_limit", fmt.Sprint(cpu)) })
+	took, seen, err := r.timed(ctx, pool, cpu, func() error { return r.environment.Put(ctx, seed.ClusterName, "karpenter_cpu_limit", fmt.Sprint(cpu)) })
 	if err != nil {
 		return one, err
 	}
@@ -173,16 +172,6 @@ func (r *run) timed(ctx context.Context, name string, cpu int, change func() err
 	}
 	seen, err := r.watch.until(ctx, name, fmt.Sprint(cpu))
 	return seen.Sub(began), seen, err
-}
-
-func (r *run) put(ctx context.Context, name, value string) error {
-	_, err := ssm.NewFromConfig(r.aws).PutParameter(ctx, &ssm.PutParameterInput{
-		Name: aws.String("/sawhorse/racks/" + seed.ClusterName + "/params/" + name), Value: &value, Type: "String", Overwrite: aws.Bool(true),
-	})
-	if err != nil {
-		return fmt.Errorf("latency: parameter %s: put: %w", name, err)
-	}
-	return nil
 }
 
 // times returns how long each state took from the write until the NodePool had the value.
