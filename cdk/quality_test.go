@@ -15,6 +15,9 @@ import (
 
 // Runs cdk-nag's AwsSolutions on both stacks.
 func TestNagFindsNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test runs it")
+	}
 	for _, stack := range stacks {
 		found := assertions.Annotations_FromStack(stack)
 		errors := *found.FindError(jsii.String("*"), assertions.Match_AnyValue())
@@ -48,6 +51,9 @@ func TestEveryAcceptedWildcardExists(t *testing.T) {
 // cfn-lint checks the schemas of CloudFormation's resources, and the language of the state machine. It checks the state
 // machine in a second copy of each template, with the substitutions applied and without suppressions.
 func TestLintFindsNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test runs it")
+	}
 	lint, err := filepath.Abs("../.cache/venv/bin/cfn-lint")
 	if err != nil {
 		t.Fatal(err)
