@@ -198,6 +198,13 @@ func readSettings(get func(key string) any) (settings, error) {
 		CLICredentials: r.oneOf("synthesizer", "default", "cli") == "cli",
 	}
 	s.ResyncSlots = r.number("resyncSlots", s.ResyncMinutes, 1, 1440)
+	r.checkTogether(s)
+	r.checkEndpoints(s)
+	return s, errors.Join(r.errs...)
+}
+
+// checkTogether refuses settings that do not go with others, or with what AWS keeps for itself.
+func (r *reader) checkTogether(s settings) {
 	if s.BusName == "default" {
 		r.fail("busName", s.BusName, "a bus of the stack's own, like sawhorse, and not the account's default bus, on which others put events too")
 	}
@@ -220,8 +227,6 @@ func readSettings(get func(key string) any) (settings, error) {
 		r.fail("nodePolicyArns", strings.Join(s.NodePolicies, ","),
 			"given together with boundaryArn: the stack's own boundary limits all policies")
 	}
-	r.checkEndpoints(s)
-	return s, errors.Join(r.errs...)
 }
 
 // zip returns the path of a function's code.
