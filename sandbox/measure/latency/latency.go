@@ -10,12 +10,16 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
+	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/passes"
 	"github.com/sawhorse-io/sawhorse/sandbox/heartbeat"
@@ -40,7 +44,6 @@ type run struct {
 	aws         aws.Config
 	pools       dynamic.ResourceInterface
 	out         *heartbeat.Writer
-	watch       *watch
 	// debounce is the state machine's wait for the end of a burst of writes.
 	debounce time.Duration
 }
@@ -104,9 +107,8 @@ func begin(ctx context.Context, environment user.Environment, out *heartbeat.Wri
 	if r.debounce, err = passes.Debounce(ctx, r.aws); err != nil {
 		return nil, err
 	}
-	r.watch, err = watching(ctx, r.pools)
 	out.At("the rounds")
-	return r, err
+	return r, nil
 }
 
 // copyPool makes the bare NodePool, like the rack's.
@@ -164,14 +166,33 @@ func (r *run) round(ctx context.Context, cpu int) (one round, err error) {
 	return one, nil
 }
 
-// timed changes something, and returns how long it took until the watch saw the value, and when that was.
+// timed changes something, and returns how long it took until a watch saw the value, and when that was. kubectl may still run then.
 func (r *run) timed(ctx context.Context, name string, cpu int, change func() error) (time.Duration, time.Time, error) {
-	began := time.Now()
-	if err := change(); err != nil {
-		return 0, began, fmt.Errorf("latency: %w", err)
+	ctx, end := context.WithTimeout(ctx, limit)
+	defer end()
+	events, err := r.pools.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		return 0, time.Time{}, fmt.Errorf("latency: NodePool %s: watch: %w", name, err)
 	}
-	seen, err := r.watch.until(ctx, name, fmt.Sprint(cpu))
-	return seen.Sub(began), seen, err
+	began, seen := time.Now(), time.Time{}
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(change)
+	both.Go(func() error {
+		_, err := watchtools.UntilWithoutRetry(ctx, events, func(event watch.Event) (bool, error) {
+			object, is := event.Object.(*unstructured.Unstructured)
+			if !is {
+				return false, apierrors.FromObject(event.Object)
+			}
+			has, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "limits", "cpu")
+			return fmt.Sprint(has) == fmt.Sprint(cpu), nil
+		})
+		seen = time.Now()
+		return err
+	})
+	if err := both.Wait(); err != nil {
+		return 0, began, fmt.Errorf("latency: NodePool %s, limit %d: %w", name, cpu, err)
+	}
+	return seen.Sub(began), seen, nil
 }
 
 // times returns how long each state took from the write until the NodePool had the value.

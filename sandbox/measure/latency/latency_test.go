@@ -2,13 +2,10 @@ package latency
 
 import (
 	"bytes"
-	"context"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/passes"
 	"github.com/sawhorse-io/sawhorse/sandbox/heartbeat"
@@ -48,22 +45,5 @@ func TestTheReportHasMediansAndTheirRatio(t *testing.T) {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not in\n%s", want, &text)
 		}
-	}
-}
-
-func TestTheWatchKeepsTheFirstTimeOfAValue(t *testing.T) {
-	w := &watch{seen: map[[2]string]time.Time{}, news: make(chan struct{}, 1)}
-	pool := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"name": "workload"}, "spec": map[string]any{"limits": map[string]any{"cpu": "7"}},
-	}}
-	w.note(pool, at(1))
-	w.note(pool, at(2)) // another change of the same NodePool
-	if seen, err := w.until(t.Context(), "workload", "7"); err != nil || !seen.Equal(at(1)) {
-		t.Errorf("%v, %v", seen, err)
-	}
-	ended, end := context.WithCancel(t.Context())
-	end()
-	if _, err := w.until(ended, "workload", "8"); err == nil || !strings.Contains(err.Error(), "no limit 8") {
-		t.Errorf("a limit that nobody sets: %v", err)
 	}
 }
