@@ -124,7 +124,7 @@ var mayImport = map[string][]string{
 	"internal/architecture": nil,
 	"internal/docs":         nil,
 	// Fakes and servers for tests; only tests import them.
-	"internal/testing/awsfake": {"events", "internal/outcome"},
+	"internal/testing/awsfake": {"events"},
 	"internal/testing/k8sfake": {"internal/k8s", "internal/plan"},
 	"internal/testing/k8stest": {"internal/k8s", "internal/karpenter", "internal/ownership", "internal/plan"},
 }

@@ -425,17 +425,19 @@ var cases = []example{
 		o.Pools[1].NotReady = "NodeClassReady=False NodeClassNotReady"
 	}, []string{"fails: EC2NodeClass workload is not Ready: SubnetsReady=False SubnetsNotFound no subnets",
 		"fails: NodePool workload is not Ready: NodeClassReady=False"}},
-	{"pools", "nodes that did not register", func(o *Observed) { o.Pools[1].Unhealthy = "RegistrationFailed Failed to register node" },
-		[]string{"warns: the last nodes of NodePool workload did not launch or did not register: RegistrationFailed Failed"}},
+	{"pools", "nodes that did not register", func(o *Observed) { o.Pools[1].Unhealthy = "NodeRegistrationHealthy=False RegistrationFailed x" },
+		[]string{"warns: the last nodes of NodePool workload did not launch or did not register: NodeRegistrationHealthy=False Registration"}},
 	{"pools", "none", func(o *Observed) { o.Pools = nil }, []string{"fails: the cluster has no NodePool workload"}},
 	{"pools", "none before it is on", func(o *Observed) { o.Pools, o.RuleExists = nil, false }, nil},
 	{"pools", "none once it is off", all(with(map[string]string{"karpenter_enabled": "false"}), func(o *Observed) { o.Pools = nil }), nil},
 	{"launches", "each cause once", func(o *Observed) {
 		o.Launches = []Launch{
-			{"workload-b", "Launched=Unknown InsufficientCapacityError insufficient capacity, VcpuLimitExceeded: You have requested more vCPU capacity"},
+			{"workload-b", "Launched=Unknown InsufficientCapacityError insufficient capacity, " +
+				"VcpuLimitExceeded: You have requested more vCPU capacity"},
 			{"workload-a", "Launched=Unknown InsufficientCapacityError insufficient capacity, VcpuLimitExceeded: You have requested more than 64"},
 			{"workload-a", "Launched=Unknown InsufficientCapacityError insufficient capacity, VcpuLimitExceeded: You have requested more than 64"},
-			{"workload-c", "Launched=Unknown InsufficientCapacityError insufficient capacity, InsufficientInstanceCapacity: We currently do not have"},
+			{"workload-c", "Launched=Unknown InsufficientCapacityError insufficient capacity, " +
+				"InsufficientInstanceCapacity: We currently do not have"},
 			{"workload-d", "Launched=Unknown Unauthorized User is not authorized to perform this operation due to a service control policy"},
 			{"workload-e", "Registered=Unknown NodeNotFound Node not registered with cluster"},
 			{"workload-f", "Initialized=Unknown NodeNotReady Node status is NotReady"},

@@ -9,7 +9,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// Recorder keeps small records of a rack from call to call. Steps have two: their baselines, and their checkpoints.
+// Recorder keeps small records of a rack from call to call. Steps have three: their baselines, their checkpoints, and their contests
+// (Contest).
 //
 // A baseline is the state of a resource before Sawhorse first changes it, so that the state can be restored. A checkpoint
 // is what a step that takes several calls must know of its earlier calls, such as when a drain began. It exists until

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 )
 
 // ChartValue says whether a writer of karpenter_controller_config may set a value of the controller's chart. Charts have
@@ -91,13 +90,13 @@ var ChartValues = []ChartValue{
 	{Path: "serviceMonitor.metricRelabelings", Within: strings.Join(relabelFields, ", "), check: metricRelabelings},
 	{Path: "serviceMonitor.relabelings", Within: "labels of the target, not where it is (those with __)", check: relabelings},
 	{Path: "serviceMonitor.sampleLimit", Within: "a whole number", Like: 1.0},
-	{Path: "settings.amiRefreshInterval", Within: aRefresh, check: atLeast(time.Minute, "a number with a unit, a minute or more", "5m")},
+	{Path: "settings.amiRefreshInterval", Within: aRefresh, check: refresh},
 	{Path: "settings.awsFeatureGates.draEFA", Within: trueOrFalse, Like: false},
 	{Path: "settings.awsFeatureGates.draNVIDIAGPU", Within: trueOrFalse, Like: false},
 	{Path: "settings.awsFeatureGates.nodeClassCEL", Within: trueOrFalse},
 	{Path: "settings.awsFeatureGates.rebootForRepair", Within: trueOrFalse},
-	{Path: "settings.batchIdleDuration", Within: aDuration, check: atLeast(1, "a number with a unit", "10s")},
-	{Path: "settings.batchMaxDuration", Within: aDuration, check: atLeast(1, "a number with a unit", "10s")},
+	{Path: "settings.batchIdleDuration", Within: aDuration, check: timeSpan},
+	{Path: "settings.batchMaxDuration", Within: aDuration, check: timeSpan},
 	{Path: "settings.clusterCABundle", Refused: thisCluster},
 	{Path: "settings.clusterEndpoint", Refused: thisCluster},
 	{Path: "settings.clusterName", Refused: thisCluster},
@@ -122,8 +121,8 @@ var ChartValues = []ChartValue{
 	{Path: "settings.minValuesPolicy", Words: []string{"Strict", "BestEffort"}},
 	{Path: "settings.preferencePolicy", Words: []string{"Respect", "Ignore"}},
 	{Path: "settings.reservedENIs", Within: "a whole number, in quotes", check: digits},
-	{Path: "settings.securityGroupRefreshInterval", Within: aRefresh, check: atLeast(time.Minute, "a number with a unit, a minute or more", "5m")},
-	{Path: "settings.subnetRefreshInterval", Within: aRefresh, check: atLeast(time.Minute, "a number with a unit, a minute or more", "5m")},
+	{Path: "settings.securityGroupRefreshInterval", Within: aRefresh, check: refresh},
+	{Path: "settings.subnetRefreshInterval", Within: aRefresh, check: refresh},
 	{Path: "settings.vmMemoryOverheadPercent", Within: "a number below 1, like 0.075 for 7.5%", check: fraction},
 	{Path: "strategy", Within: "a DeploymentStrategy"},
 	{Path: "terminationGracePeriodSeconds", Within: "a whole number", Like: 30.0},

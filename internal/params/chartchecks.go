@@ -82,7 +82,13 @@ func only(at string, value any, allowed ...string) (flaws []flaw) {
 // resources leaves out claims: devices of other pods.
 func resources(at string, value any) []flaw { return only(at, value, "limits", "requests") }
 
-// atLeast reads a text as Karpenter does, whose process ends if a refresh is below a minute (Options.Validate).
+// Times in the chart's values. Karpenter's process ends if a refresh is below a minute (Options.Validate).
+var (
+	timeSpan = atLeast(1, "a number with a unit", "10s")
+	refresh  = atLeast(time.Minute, "a number with a unit, a minute or more", "5m")
+)
+
+// atLeast reads a text as Karpenter does.
 func atLeast(least time.Duration, allowed, example string) func(at string, value any) []flaw {
 	return func(at string, value any) []flaw {
 		text, is := value.(string)

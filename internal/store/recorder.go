@@ -46,6 +46,10 @@ func (r recorder) Replace(ctx context.Context, rack, name string, value []byte) 
 
 func (r recorder) item(rack, name string, value []byte) item {
 	values := key(rack, r.kind+name)
+	if r.kind == kindContest { // releases before read it so
+		values["contest"] = text(string(value))
+		return values
+	}
 	values["value"] = &types.AttributeValueMemberB{Value: append([]byte{}, value...)} // nil would not be a binary value
 	return values
 }
@@ -55,6 +59,9 @@ func (r recorder) Get(ctx context.Context, rack, name string) ([]byte, bool, err
 	values, err := r.store.get(ctx, key(rack, r.kind+name))
 	if err != nil {
 		return nil, false, wrap(err, "rack %s: read %s%s", rack, r.kind, name)
+	}
+	if contest := stringOf(values, "contest"); contest != "" {
+		return []byte(contest), true, nil
 	}
 	value, ok := values["value"].(*types.AttributeValueMemberB)
 	if !ok {

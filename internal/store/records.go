@@ -14,7 +14,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// recordsFormat is the version of the data that is kept from pass to pass, records, baselines and checkpoints, that is written;
+// recordsFormat is the version of the data that is kept from pass to pass (records, baselines, checkpoints, contests) that is written;
 // recordsReadable is the newest one that is read. Sawhorse does not change a rack whose data a later version wrote, because it
 // would lose data it does not know. A release that prepares another format raises recordsReadable only, so that what a release
 // writes is read by the one before it. testdata has a sample of each.

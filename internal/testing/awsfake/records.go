@@ -1,8 +1,6 @@
 package awsfake
 
-import (
-	"context"
-)
+import "context"
 
 // Recorder keeps a rack's records of one kind in memory.
 type Recorder struct {

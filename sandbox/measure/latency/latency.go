@@ -150,7 +150,9 @@ func (r *run) round(ctx context.Context, cpu int) (one round, err error) {
 		return one, err
 	}
 	began := time.Now()
-	took, seen, err := r.timed(ctx, pool, cpu, func() error { return r.environment.Put(ctx, seed.ClusterName, "karpenter_cpu_limit", fmt.Sprint(cpu)) })
+	took, seen, err := r.timed(ctx, pool, cpu, func() error {
+		return r.environment.Put(ctx, seed.ClusterName, "karpenter_cpu_limit", fmt.Sprint(cpu))
+	})
 	if err != nil {
 		return one, err
 	}
