@@ -24,16 +24,21 @@ type Clusters interface {
 // Connector connects to the cluster of a plan. Steps take a Connector, because the cluster is only known with the plan.
 type Connector func(ctx context.Context, cluster plan.Cluster) (*Client, error)
 
-// Dial returns a Connector that uses the caller's AWS credentials. It asks EKS for the API server's address and
-// certificate authority each time, and does not take them from the plan: whoever can write the table could otherwise
-// redirect the caller's token.
+// Dial returns a Connector that uses the caller's AWS credentials. It asks EKS for the API server's address and certificate
+// authority, unless the cluster is what EKS has just answered: a stored plan does not have them.
 func Dial(config aws.Config, clusters Clusters) Connector {
 	return func(ctx context.Context, cluster plan.Cluster) (*Client, error) {
-		found, err := known(ctx, clusters, cluster)
-		if err != nil {
-			return nil, err
+		if cluster.Endpoint == "" {
+			found, err := known(ctx, clusters, cluster)
+			if err != nil {
+				return nil, err
+			}
+			cluster.Endpoint = *found.Endpoint
+			if found.CertificateAuthority != nil {
+				cluster.CA = aws.ToString(found.CertificateAuthority.Data)
+			}
 		}
-		return connect(ctx, config, cluster.Name, found)
+		return connect(ctx, config, cluster)
 	}
 }
 
@@ -61,19 +66,16 @@ func known(ctx context.Context, clusters Clusters, cluster plan.Cluster) (*types
 }
 
 // connect returns a client with a new token. It sends no request to the API server.
-func connect(ctx context.Context, config aws.Config, name string, cluster *types.Cluster) (*Client, error) {
-	var ca []byte
-	if cluster.CertificateAuthority != nil {
-		var err error
-		if ca, err = base64.StdEncoding.DecodeString(aws.ToString(cluster.CertificateAuthority.Data)); err != nil {
-			return nil, fmt.Errorf("cluster %s: certificate authority: %w", name, err)
-		}
+func connect(ctx context.Context, config aws.Config, cluster plan.Cluster) (*Client, error) {
+	ca, err := base64.StdEncoding.DecodeString(cluster.CA)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: certificate authority: %w", cluster.Name, err)
 	}
-	token, err := Token(ctx, config, name)
+	token, err := Token(ctx, config, cluster.Name)
 	if err != nil {
 		return nil, err
 	}
-	return New(name, &rest.Config{Host: *cluster.Endpoint, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: ca}})
+	return New(cluster.Name, &rest.Config{Host: cluster.Endpoint, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: ca}})
 }
 
 const (

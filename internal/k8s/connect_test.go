@@ -64,6 +64,24 @@ func TestTheTokenGoesWhereEKSSays(t *testing.T) {
 	}
 }
 
+// What the same call of a function has read of the cluster is not asked again, and is stored with no plan.
+func TestWhatEKSHasJustAnswered(t *testing.T) {
+	eks := awsfake.New().EKS
+	eks.Fail("EKS.DescribeCluster", awsfake.Throttling)
+	config := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}
+	answered := plan.Cluster{Name: "demo", ARN: clusterARN, Endpoint: "https://demo.example"}
+	if _, err := k8s.Dial(config, eks)(t.Context(), answered); err != nil {
+		t.Error(err)
+	}
+	answered.CA = "not base64!"
+	if _, err := k8s.Dial(config, eks)(t.Context(), answered); err == nil || !strings.Contains(err.Error(), "certificate authority") {
+		t.Errorf("the authority of the answer was not used: %v", err)
+	}
+	if text, err := json.Marshal(answered); err != nil || strings.Contains(string(text), "demo.example") || strings.Contains(string(text), "base64") {
+		t.Errorf("a plan would have the address: %s, %v", text, err)
+	}
+}
+
 func TestWhatEKSSaysOfACluster(t *testing.T) {
 	here := types.Cluster{Arn: new(clusterARN), Endpoint: new("https://demo.example"), Status: types.ClusterStatusActive}
 	with := func(change func(*types.Cluster)) *awsfake.EKS {

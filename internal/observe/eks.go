@@ -134,9 +134,13 @@ func ClusterFacts(c *types.Cluster) (plan.ClusterFacts, error) {
 	facts := plan.ClusterFacts{
 		Cluster: plan.Cluster{
 			Name: name, ARN: parsed.String(), Account: parsed.AccountID, Region: parsed.Region, Partition: parsed.Partition,
+			Endpoint: aws.ToString(c.Endpoint),
 		},
 		Status: string(c.Status), Version: aws.ToString(c.Version), AuthMode: string(types.AuthenticationModeConfigMap), Tags: c.Tags,
 		AutoMode: c.ComputeConfig != nil && aws.ToBool(c.ComputeConfig.Enabled),
+	}
+	if c.CertificateAuthority != nil {
+		facts.CA = aws.ToString(c.CertificateAuthority.Data)
 	}
 	if c.Identity != nil && c.Identity.Oidc != nil {
 		facts.OIDCIssuer = aws.ToString(c.Identity.Oidc.Issuer)

@@ -60,6 +60,8 @@ func (s *scene) observed(config params.Config, records plan.Records) plan.Facts 
 
 func TestObserve(t *testing.T) {
 	s := begin(t)
+	s.cloud.EKS.Cluster.Endpoint = new("https://api.example")
+	s.cloud.EKS.Cluster.CertificateAuthority = &ekstypes.Certificate{Data: new("Q0E=")}
 	s.cloud.EKS.Groups["system"].LaunchTemplate = &ekstypes.LaunchTemplateSpecification{Id: new("lt-1"), Version: new("3")}
 	s.cloud.EC2.TemplateGroups["lt-1/3"] = []string{"sg-node"}
 	s.cloud.EC2.TemplateTypes, s.cloud.EKS.Groups["system"].InstanceTypes = map[string]types.InstanceType{"lt-1/3": "m6i.large"}, nil
@@ -83,6 +85,7 @@ func TestObserve(t *testing.T) {
 			Cluster: plan.Cluster{
 				Name: "demo", ARN: awsfake.ClusterARN, Account: awsfake.Account, Region: awsfake.Region,
 				Partition: "aws", OIDCIssuer: "https://oidc.example/id/ABC", SecurityGroup: "sg-cluster",
+				Endpoint: "https://api.example", CA: "Q0E=",
 			},
 			Status: "ACTIVE", Version: "1.35", AuthMode: "CONFIG_MAP", VPC: awsfake.VPC, Tags: map[string]string{ownership.TagRack: "demo"},
 		},

@@ -84,6 +84,9 @@ type Cluster struct {
 	Gone bool `json:"gone,omitempty"`
 	// SecurityGroup is the cluster security group that EKS created.
 	SecurityGroup string `json:"securityGroup,omitempty"`
+	// Endpoint is the API server's address and CA its certificate authority, in base64, where EKS was asked by the same call of a
+	// function. A plan is stored without them: whoever can write the table could otherwise redirect the function's token.
+	Endpoint, CA string `json:"-"`
 }
 
 // Network lists the resources that carry the cluster's discovery tag.

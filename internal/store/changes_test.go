@@ -445,10 +445,12 @@ func TestReadingTheParameterChange(t *testing.T) {
 	read := func() (versions int, history, more bool) {
 		t.Helper()
 		cloud.Forget()
-		all, exists, more, err := c.ReadChange(t.Context(), cloud.SSM, name, cloud.Now())
-		if must(t, err); exists != (cloud.SSM.Values[name] != "") {
-			t.Errorf("exists: %v", exists)
+		present, err := ReadVersion(t.Context(), cloud.SSM, name)
+		if must(t, err); (present != nil) != (cloud.SSM.Values[name] != "") {
+			t.Errorf("present: %v", present)
 		}
+		all, more, err := c.ReadChange(t.Context(), cloud.SSM, name, present, cloud.Now())
+		must(t, err)
 		before := len(c.List)
 		c.Take(all, 10)
 		history = slices.ContainsFunc(cloud.Made(), func(call string) bool { return strings.HasPrefix(call, "SSM.GetParameterHistory") })

@@ -94,24 +94,20 @@ func ReadHistory(ctx context.Context, reader ChangeReader, name string) ([]Versi
 // behind is how long the history of a parameter may lack what has been written.
 const behind = 10 * time.Second
 
-// ReadChange returns the versions of the parameter change that have not been read yet, in their order, and whether there is such a
-// parameter. more means that others may be missing between these and the present one, because the history is behind. Numbers alone do
-// not tell that nothing was skipped: a parameter that was deleted begins at 1 again.
-func (c *Changes) ReadChange(ctx context.Context, reader ChangeReader, name string, now time.Time) (
-	versions []Version, exists, more bool, err error,
+// ReadChange returns the versions of the parameter change that have not been read yet, in their order. present is what ReadVersion
+// returned of it. more means that others may be missing between these and the present one, because the history is behind. Numbers
+// alone do not tell that nothing was skipped: a parameter that was deleted begins at 1 again.
+func (c *Changes) ReadChange(ctx context.Context, reader ChangeReader, name string, present *Version, now time.Time) (
+	versions []Version, more bool, err error,
 ) {
-	present, err := ReadVersion(ctx, reader, name)
-	if err != nil || present == nil {
-		return nil, false, false, err
-	}
-	if !c.isNew(*present) {
-		return nil, true, false, nil
+	if present == nil || !c.isNew(*present) {
+		return nil, false, nil
 	}
 	if present.Number == 1 {
-		return []Version{*present}, true, false, nil
+		return []Version{*present}, false, nil
 	}
 	if versions, err = ReadHistory(ctx, reader, name); err != nil {
-		return nil, true, false, err
+		return nil, false, err
 	}
 	last := int64(0)
 	if len(versions) > 0 {
@@ -119,11 +115,11 @@ func (c *Changes) ReadChange(ctx context.Context, reader ChangeReader, name stri
 	}
 	switch {
 	case last >= present.Number:
-		return versions, true, false, nil
+		return versions, false, nil
 	case last == present.Number-1, now.Sub(present.Modified) > behind:
-		return append(versions, *present), true, false, nil
+		return append(versions, *present), false, nil
 	}
-	return versions, true, true, nil
+	return versions, true, nil
 }
 
 // Requested is what a change asks for.

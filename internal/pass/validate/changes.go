@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/store"
@@ -45,15 +47,25 @@ const mostChanges = 10
 
 // readChanges reads a rack's changes, with the versions of the parameter change that are new.
 func (v *Validate) readChanges(ctx context.Context, rack string) (c changes, err error) {
-	if c.Changes, err = v.Store.Changes(ctx, rack); err != nil {
+	var present *store.Version
+	reads, reading := errgroup.WithContext(ctx)
+	reads.Go(func() (err error) {
+		c.Changes, err = v.Store.Changes(reading, rack)
+		return err
+	})
+	reads.Go(func() (err error) {
+		present, err = store.ReadVersion(reading, v.Parameters, v.Paths.Change(rack))
+		return err
+	})
+	if err := reads.Wait(); err != nil {
 		return c, err
 	}
-	versions, exists, more, err := c.ReadChange(ctx, v.Parameters, v.Paths.Change(rack), v.Now())
+	versions, more, err := c.ReadChange(ctx, v.Parameters, v.Paths.Change(rack), present, v.Now())
 	if err != nil {
 		return c, err
 	}
 	had := len(c.List)
-	c.exists, c.more = exists, !c.Take(versions, mostChanges) || more
+	c.exists, c.more = present != nil, !c.Take(versions, mostChanges) || more
 	c.differ = len(c.List) > had
 	for i := range c.List {
 		if err := v.readObject(ctx, rack, &c.List[i]); err != nil {
