@@ -77,7 +77,8 @@ func TestWhatEKSHasJustAnswered(t *testing.T) {
 	if _, err := k8s.Dial(config, eks)(t.Context(), answered); err == nil || !strings.Contains(err.Error(), "certificate authority") {
 		t.Errorf("the authority of the answer was not used: %v", err)
 	}
-	if text, err := json.Marshal(answered); err != nil || strings.Contains(string(text), "demo.example") || strings.Contains(string(text), "base64") {
+	text, err := json.Marshal(answered)
+	if err != nil || strings.Contains(string(text), "demo.example") || strings.Contains(string(text), "base64") {
 		t.Errorf("a plan would have the address: %s, %v", text, err)
 	}
 }
