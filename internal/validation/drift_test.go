@@ -23,11 +23,9 @@ func compared(t *testing.T, texts map[string]string, facts plan.Facts, inForce *
 	t.Helper()
 	all := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
 	maps.Copy(all, texts)
-	facts.Offline, facts.Records.Applied = facts.Cluster == nil, map[string]string{}
+	facts.Offline = facts.Cluster == nil
 	if inForce != nil {
-		for _, step := range inForce.Steps {
-			facts.Records.Applied[step.Name] = step.Fingerprint
-		}
+		facts.Records.Applied = applied(inForce)
 	}
 	return Validate(Input{
 		Parsed: params.Parse(params.Input{Rack: "demo", Params: all}), Facts: facts, Compare: true, InForce: inForce,

@@ -204,14 +204,11 @@ func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
 			"karpenter_cpu_limit": limit}})
 	}
 	first := Validate(Input{Parsed: parse("10"), Facts: offline, Compare: true})
-	applied := plan.Facts{
-		Offline: true, Records: plan.Records{Applied: map[string]string{}, Checked: first.Objects},
+	facts := plan.Facts{
+		Offline: true, Records: plan.Records{Applied: applied(&first.Plan), Checked: first.Objects},
 		Pools: map[string]plan.PoolFacts{"workload": {Nodes: 3, CPU: "12", Memory: "24Gi"}},
 	}
-	for _, step := range first.Plan.Steps {
-		applied.Records.Applied[step.Name] = step.Fingerprint
-	}
-	again := Input{Parsed: parse("10"), Facts: applied, Compare: true, InForce: &first.Plan}
+	again := Input{Parsed: parse("10"), Facts: facts, Compare: true, InForce: &first.Plan}
 	if effects := Validate(again).Plan.Effects; again.Needs().Pools || len(effects) > 0 {
 		t.Errorf("changes pools %v, effects %v", again.Needs().Pools, effects)
 	}

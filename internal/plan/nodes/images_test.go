@@ -35,14 +35,9 @@ func observed(owners ...string) plan.Facts {
 // judged returns the problems and the warnings of a rack whose workload pool has these terms.
 func judged(t *testing.T, terms string, facts plan.Facts, inForce *plan.Plan) (problems, warnings []params.Problem) {
 	t.Helper()
-	parsed := params.Parse(params.Input{Rack: "demo", Params: map[string]string{
-		"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_arch": "amd64",
-		"karpenter_config": `{"ec2NodeClass":{"amiFamily":"AL2023","amiSelectorTerms":[` + terms + `]}}`,
-	}})
-	if len(parsed.Problems) > 0 {
-		t.Fatal(parsed.Problems)
-	}
-	return Compile(parsed.Config, facts).Images(facts, inForce)
+	config := configOf(t, map[string]string{"karpenter_arch": "amd64",
+		"karpenter_config": `{"ec2NodeClass":{"amiFamily":"AL2023","amiSelectorTerms":[` + terms + `]}}`})
+	return Compile(config, facts).Images(facts, inForce)
 }
 
 // A term may select images of Amazon, of the context's owners, and the account's own with the tag of images for nodes,

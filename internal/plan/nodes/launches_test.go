@@ -54,15 +54,7 @@ func TestPoolsThatCouldLaunchNothing(t *testing.T) {
 			plan.Facts{NoSpotRole: true, Records: on.Records}, []string{"additional_karpenter_nodepools_config: NodePool a may launch spot"}},
 		{"spot while it is off", map[string]string{"karpenter_capacity_types": "spot", "karpenter_enabled": "false"}, noRole, nil},
 	} {
-		texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
-		for name, value := range c.params {
-			texts[name] = value
-		}
-		parsed := params.Parse(params.Input{Rack: "demo", Params: texts})
-		if len(parsed.Problems) > 0 {
-			t.Fatal(c.what, parsed.Problems)
-		}
-		got := Compile(parsed.Config, c.facts).Launches(c.facts, nil)
+		got := Compile(configOf(t, c.params), c.facts).Launches(c.facts, nil)
 		if len(got) != len(c.want) {
 			t.Errorf("%s: %v", c.what, got)
 			continue

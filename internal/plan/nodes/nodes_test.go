@@ -3,6 +3,7 @@ package nodes
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,17 +13,21 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-func compile(t *testing.T, written map[string]string) (class, pool plan.Object) {
+// configOf returns the configuration of a rack with Karpenter on, whose parameters have no problem.
+func configOf(t *testing.T, written map[string]string) params.Config {
 	t.Helper()
 	texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
-	for name, value := range written {
-		texts[name] = value
-	}
+	maps.Copy(texts, written)
 	parsed := params.Parse(params.Input{Rack: "demo", Params: texts})
 	if len(parsed.Problems) > 0 {
 		t.Fatal(parsed.Problems)
 	}
-	objects := read(t, Compile(parsed.Config, plan.Facts{}).Objects())
+	return parsed.Config
+}
+
+func compile(t *testing.T, written map[string]string) (class, pool plan.Object) {
+	t.Helper()
+	objects := read(t, Compile(configOf(t, written), plan.Facts{}).Objects())
 	if len(objects) != 2 || objects[0]["kind"] != "EC2NodeClass" || objects[1]["kind"] != "NodePool" {
 		t.Fatalf("%d objects; a NodePool refers to its EC2NodeClass, which comes first", len(objects))
 	}

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/karpenter/pkg/scheduling"
 	"sigs.k8s.io/karpenter/pkg/utils/nodepool"
 
-	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -28,13 +27,9 @@ import (
 // order.
 func compiled(t *testing.T, written map[string]string) (Compiled, []*karpenter.NodePool) {
 	t.Helper()
-	texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "node_type": "m6i.large"}
+	texts := map[string]string{"node_type": "m6i.large"}
 	maps.Copy(texts, written)
-	parsed := params.Parse(params.Input{Rack: "demo", Params: texts})
-	if len(parsed.Problems) > 0 {
-		t.Fatal(parsed.Problems)
-	}
-	compiled := Compile(parsed.Config, plan.Facts{})
+	compiled := Compile(configOf(t, texts), plan.Facts{})
 	var pools []*karpenter.NodePool
 	for _, object := range compiled.Objects() {
 		text, err := json.Marshal(object)

@@ -14,15 +14,7 @@ import (
 // rendered returns the manifests of a rack with Karpenter on, by kind and name.
 func rendered(t *testing.T, facts plan.Facts, written map[string]string) map[string]plan.Object {
 	t.Helper()
-	texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
-	for name, value := range written {
-		texts[name] = value
-	}
-	parsed := params.Parse(params.Input{Rack: "demo", Params: texts})
-	if len(parsed.Problems) > 0 {
-		t.Fatal(parsed.Problems)
-	}
-	compiled := Compile(parsed.Config, facts)
+	compiled := Compile(configOf(t, written), facts)
 	if problems := compiled.Check(); len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -12,16 +13,10 @@ import (
 // withStatic compiles a rack whose feature gate StaticCapacity is on.
 func withStatic(t *testing.T, values map[string]string) Compiled {
 	t.Helper()
-	texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_version": "1.15.1",
+	texts := map[string]string{"karpenter_version": "1.15.1",
 		"karpenter_controller_config": `{"settings":{"featureGates":{"staticCapacity":true}}}`}
-	for name, value := range values {
-		texts[name] = value
-	}
-	parsed := params.Parse(params.Input{Rack: "demo", Params: texts})
-	if len(parsed.Problems) > 0 {
-		t.Fatal(parsed.Problems)
-	}
-	return Compile(parsed.Config, plan.Facts{})
+	maps.Copy(texts, values)
+	return Compile(configOf(t, texts), plan.Facts{})
 }
 
 // A static pool has its number of nodes, and neither limits nor weight nor consolidation. (The CRD requires consolidateAfter.)
