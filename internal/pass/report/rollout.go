@@ -21,6 +21,12 @@ func (r *Report) rollout(ctx context.Context, event Event, run store.Run, status
 	for range 3 { // the schedule may write the record at the same time
 		rollout, err := r.Store.Rollout(ctx, event.Rack)
 		moves := slices.Contains(event.Steps, plan.MigrateStep)
+		if err == nil && rollout != nil && !reconciled && changed(run, nodePoolsStep) && event.Step != nodePoolsStep {
+			rollout, err = r.withoutRemoved(ctx, rollout)
+		}
+		if errors.Is(err, store.ErrRolloutChanged) {
+			continue
+		}
 		if err != nil || rollout != nil && (!reconciled || !newStatus && !moves) ||
 			rollout == nil && !reconciled && (!changed(run, nodePoolsStep) || event.Step == nodePoolsStep) {
 			return rollout, err
@@ -56,6 +62,23 @@ func (r *Report) rollout(ctx context.Context, event Event, run store.Run, status
 		}
 	}
 	return nil, fmt.Errorf("rack %s: save rollout: %w", event.Rack, store.ErrRolloutChanged)
+}
+
+// withoutRemoved takes pools out of the record that the plan does not have any more: the pass has removed them, although it did not end
+// well. Otherwise the schedule would miss them.
+func (r *Report) withoutRemoved(ctx context.Context, rollout *store.Rollout) (*store.Rollout, error) {
+	p, err := r.Store.Plan(ctx, rollout.Rack)
+	if err != nil || p == nil {
+		return rollout, err
+	}
+	planned := p.NodePools.Names()
+	names := slices.DeleteFunc(slices.Clone(rollout.Names), func(name string) bool { return !slices.Contains(planned, name) })
+	if len(names) == len(rollout.Names) {
+		return rollout, nil
+	}
+	rollout.Names = names
+	rollout.Pools = slices.DeleteFunc(slices.Clone(rollout.Pools), func(pool store.Pool) bool { return !slices.Contains(names, pool.Pool) })
+	return rollout, r.Store.SaveRollout(ctx, *rollout)
 }
 
 // off reports whether Karpenter is off after the pass, also if its report is repeated.

@@ -109,6 +109,29 @@ func TestThePoolsOfAPassThatEndsOtherwise(t *testing.T) {
 	}
 }
 
+// A pass removes a pool and fails in a later step: the schedule does not miss the pool. One that fails while it removes pools may not
+// have removed it.
+func TestAPoolThatAPassHasRemovedWhichThenFails(t *testing.T) {
+	for failed, want := range map[string][]string{"infrastructure": {"workload"}, "nodepools": {"a", "workload"}} {
+		s := applied(t)
+		s.run(event("Planned"))
+		known := s.rollout()
+		known.Pools = store.Pools{{Pool: "a", Ready: true}, {Pool: "workload", Ready: true}}
+		s.must(s.store.SaveRollout(t.Context(), *known))
+		p, err := s.store.Plan(t.Context(), "demo")
+		s.must(err)
+		p.NodePools.Objects = p.NodePools.Objects[:2]
+		s.must(s.store.SavePlan(t.Context(), p))
+		e := event("Failed")
+		e.Error, e.Step = "StepFailed", failed
+		s.again(8, store.Run{Outcome: "Failed", Goal: "karpenter"}, e,
+			store.StepRecord{Step: "nodepools", Changes: []outcome.Change{{Action: "deleted", Subject: "NodePool/a"}}})
+		if got := s.rollout(); !slices.Equal(got.Names, want) || len(got.Pools) != len(want) || got.Generation != 7 {
+			t.Errorf("%s fails: %+v", failed, got)
+		}
+	}
+}
+
 // The schedule looks at the nodes of a rack whose first pass made the pools and failed later, and the next pass that ends well begins the
 // rollout. A pass that did not come to the pools is followed by nothing.
 func TestThePoolsOfAFirstPassThatFails(t *testing.T) {

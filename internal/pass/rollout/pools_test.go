@@ -229,11 +229,22 @@ func TestAPoolThatStopsBeingReady(t *testing.T) {
 		t.Errorf("wrote %v", s.written())
 	}
 	s.measures(`"DegradedRacks":1`, 2)
-	s.ready("workload", start.Add(22*time.Minute))
-	s.shows(s.after(25*time.Minute), outcome.StateReconciled,
+	// That cause is mended, and there is another one. Its words are not written at each look, because they may change at each.
+	s.Status(class("workload"), object{"conditions": []any{
+		condition("ValidationSucceeded", "False", "Denied", start.Add(9*time.Minute+30*time.Second)),
+		condition("Ready", "False", "UnreadyDependents", start.Add(9*time.Minute+30*time.Second))}})
+	if s.after(25 * time.Minute); len(s.written()) > 0 {
+		t.Errorf("wrote %v", s.written())
+	}
+	unready.Reason = "EC2NodeClass/workload: ValidationSucceeded=False Denied Denied it is; " +
+		"Ready=False UnreadyDependents UnreadyDependents it is"
+	s.shows(s.after(30*time.Minute), outcome.StateDegraded, unready, store.Pool{Pool: "build", Ready: true})
+	s.measures(`"DegradedRacks":1`, 4)
+	s.ready("workload", start.Add(32*time.Minute))
+	s.shows(s.after(35*time.Minute), outcome.StateReconciled,
 		store.Pool{Pool: "build", Ready: true}, store.Pool{Pool: "workload", Ready: true})
 	s.measures(`"OutOfLine":0`, 1)
-	s.measures(`"DegradedRacks":1`, 2)
+	s.measures(`"DegradedRacks":1`, 4)
 	if len(s.sent()) != 1 {
 		t.Errorf("sent %v", s.sent())
 	}

@@ -19,6 +19,9 @@ const (
 	// recount is after how long a status is written only because pools without outdated or retiring nodes have other numbers of
 	// nodes. These change all the time, and Parameter Store accepts three writes a second in an account.
 	recount = time.Hour
+	// reword is the shortest time between two writes only because Karpenter's words about the same state have changed: they may, for
+	// example, name another NodeClaim each time.
+	reword = 15 * time.Minute
 )
 
 // rolledOut reports whether all nodes have followed the parameters.
@@ -34,7 +37,7 @@ func differs(was, next store.Rollout, now time.Time) bool {
 		!slices.Equal(was.Latest, next.Latest) || !slices.Equal(was.Emptied, next.Emptied) {
 		return true
 	}
-	counted := false
+	counted, reworded := false, !slices.Equal(was.Waiting, next.Waiting)
 	for i, pool := range next.Pools {
 		before := was.Pools[i]
 		counted = counted || pool.Nodes != before.Nodes
@@ -42,16 +45,17 @@ func differs(was, next store.Rollout, now time.Time) bool {
 			pool.Nodes = before.Nodes
 		}
 		if pool.Reason != "" && before.Reason != "" && pool.Ready == before.Ready {
-			pool.Reason = before.Reason // its words change, for example with the name of a node
+			reworded = reworded || pool.Reason != before.Reason
+			pool.Reason = before.Reason
 		}
 		if pool != before {
 			return true
 		}
 	}
-	return counted && now.Sub(was.Looked) >= recount
+	return counted && now.Sub(was.Looked) >= recount || reworded && now.Sub(was.Looked) >= reword
 }
 
-// same reports whether pods wait for the same. Karpenter's words change, for example with the name of a NodeClaim.
+// same reports whether pods wait for the same, in whatever words of Karpenter.
 func same(a, b events.Wait) bool {
 	a.Reason = b.Reason
 	return a == b
