@@ -113,6 +113,21 @@ func TestAChangeOfWhatIsWrongAlready(t *testing.T) {
 	}
 }
 
+// What is in force, and is not checked again, has become wrong: the cluster was upgraded to a Kubernetes for which there is no AL2.
+func TestAChangeOfWhatHasBecomeWrong(t *testing.T) {
+	s := begin(t, auth, on, `karpenter_config={"ec2NodeClass":{"amiSelectorTerms":[{"alias":"al2@latest"}]}}`)
+	s.cloud.EKS.Cluster.Version = new("1.32")
+	s.pass(false)
+	s.finish()
+	s.cloud.EKS.Cluster.Version = new("1.33")
+	s.change(`{"set":{"karpenter_freeze":"true"}}`)
+	s.change(`{"set":{"karpenter_build_config":"{\"nodePool\":{\"foo\":2}}"}}`)
+	s.pass(false)
+	if !slices.Equal(s.refused, []string{"2: karpenter_build_config"}) || s.changes() != "1 accepted" {
+		t.Errorf("refused %v, changes %s", s.refused, s.changes())
+	}
+}
+
 // A name that is no parameter's is refused where it is unset too.
 func TestAChangeOfAnUnknownName(t *testing.T) {
 	s := begin(t, auth)
