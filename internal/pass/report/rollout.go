@@ -76,7 +76,9 @@ func (r *Report) withoutRemoved(ctx context.Context, rollout *store.Rollout) (*s
 	if len(names) == len(rollout.Names) {
 		return rollout, nil
 	}
-	rollout.Names = names
+	if rollout.Names = names; len(names) == 0 && rollout.Ended.IsZero() {
+		rollout.Ended = r.Now() // no nodes are left that could follow, and that is no end to tell of
+	}
 	rollout.Pools = slices.DeleteFunc(slices.Clone(rollout.Pools), func(pool store.Pool) bool { return !slices.Contains(names, pool.Pool) })
 	return rollout, r.Store.SaveRollout(ctx, *rollout)
 }
