@@ -16,7 +16,7 @@ type PoolEffect struct {
 	// MayReplace means that Karpenter may replace further nodes, depending on facts that were not observed.
 	MayReplace bool `json:"mayReplace,omitempty"`
 	// Reasons are Karpenter's reasons for replacing nodes, such as NodePoolDrifted or RequirementsDrifted: those of the
-	// condition Drifted that it sets on the NodeClaims.
+	// condition Drifted that it sets on the NodeClaims, and Rotated for nodes that are older than karpenter_rotate_after.
 	Reasons []string `json:"reasons,omitempty"`
 	// Nodes is the number of nodes in the pool. It is absent if they were not counted.
 	Nodes *int `json:"nodes,omitempty"`

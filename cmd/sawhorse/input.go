@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -220,7 +221,7 @@ func (in input) applied() applied {
 
 func (in input) facts(records plan.Records) plan.Facts {
 	facts := in.Observed
-	facts.Offline, facts.Deployment = true, plan.Deployment{RequireClusterTag: true, Unknown: true}
+	facts.Offline, facts.Now, facts.Deployment = true, time.Now(), plan.Deployment{RequireClusterTag: true, Unknown: true}
 	if in.Previous != nil {
 		records.ClusterLock, records.Credentials = facts.Records.ClusterLock, facts.Records.Credentials
 		facts.Records = records

@@ -61,8 +61,9 @@ type Facts struct {
 	// GroupPods is the number of pods on the nodes of each node group, without those of DaemonSets, or nil if they were not
 	// counted.
 	GroupPods map[string]int `json:"-"`
-	// NodeClaims are the cluster's NodeClaims, or nil if they were not looked up.
-	NodeClaims []Object `json:"nodeclaims,omitempty"`
+	// NodeClaims are the cluster's NodeClaims, or nil if they were not looked up. Now is the time from which their age counts.
+	NodeClaims []Object  `json:"nodeclaims,omitempty"`
+	Now        time.Time `json:"-"`
 	// Unmanaged lists resources that have a name Sawhorse uses but not both ownership tags, in words for a Problem.
 	Unmanaged []string `json:"foreign,omitempty"`
 	// Records has the rack's own records.

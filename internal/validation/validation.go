@@ -35,6 +35,9 @@ type Earlier = nodes.Earlier
 // pooled returns the plan whose pools are in force; nil if there is none.
 func (in Input) pooled() *plan.Plan { return cmp.Or(in.Applied, in.InForce) }
 
+// last is pooled, or a plan without pools.
+func (in Input) last() plan.Plan { return *cmp.Or(in.pooled(), &plan.Plan{}) }
+
 // Result is the result of Validate. If there are Problems, the Plan must not be used. If the Input does not ask to Compare,
 // the plan lacks the charts' objects, and the fingerprints are empty: Objects, and those of the plan's steps.
 type Result struct {
@@ -54,7 +57,7 @@ type draft struct {
 	compiled nodes.Compiled
 	// others means that the manifests are not those that were checked last.
 	others bool
-	// compares means that the pools or their networks may differ from those in force.
+	// compares means that the pools, their networks or the age of their nodes may differ from those in force.
 	compares bool
 }
 
@@ -67,7 +70,7 @@ func (in Input) draft() draft {
 		d.Plan.SetFingerprints()
 	}
 	d.others = !in.Compare || d.Objects != in.Facts.Records.Checked
-	d.compares = in.Compare && (d.others || reselects(d.Plan, in.Facts.Records.Applied))
+	d.compares = in.Compare && (d.others || reselects(d.Plan, in.Facts.Records.Applied) || nodes.Rotates(in.last(), d.Plan) > 0)
 	return d
 }
 
@@ -190,11 +193,7 @@ func reselects(p plan.Plan, applied map[string]string) bool {
 
 // effects returns the effects of a plan on the pools in force.
 func effects(p plan.Plan, in Input) []plan.Effect {
-	last := in.pooled()
-	if last == nil {
-		last = &plan.Plan{}
-	}
-	all := nodes.Effects(*last, p, in.Facts)
+	all := nodes.Effects(in.last(), p, in.Facts)
 	if p.Cluster.Gone { // Karpenter is gone with the cluster and drains nothing
 		for i := range all {
 			all[i].Replaces = false

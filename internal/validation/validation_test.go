@@ -199,21 +199,21 @@ func TestTurningOffKeepsTheControllersValues(t *testing.T) {
 
 // Manifests that passed the checks are not checked again. Others are checked, and compared with those in force.
 func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
-	parse := func(limit string) params.Result {
+	parse := func(limit, age string) params.Result {
 		return params.Parse(params.Input{Rack: "demo", Params: map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true",
-			"karpenter_cpu_limit": limit}})
+			"karpenter_cpu_limit": limit, "karpenter_rotate_after": age}})
 	}
-	first := Validate(Input{Parsed: parse("10"), Facts: offline, Compare: true})
+	first := Validate(Input{Parsed: parse("10", ""), Facts: offline, Compare: true})
 	facts := plan.Facts{
 		Offline: true, Records: plan.Records{Applied: applied(&first.Plan), Checked: first.Objects},
 		Pools: map[string]plan.PoolFacts{"workload": {Nodes: 3, CPU: "12", Memory: "24Gi"}},
 	}
-	again := Input{Parsed: parse("10"), Facts: facts, Compare: true, InForce: &first.Plan}
+	again := Input{Parsed: parse("10", ""), Facts: facts, Compare: true, InForce: &first.Plan}
 	if effects := Validate(again).Plan.Effects; again.Needs().Pools || len(effects) > 0 {
 		t.Errorf("changes pools %v, effects %v", again.Needs().Pools, effects)
 	}
 	another := again
-	another.Parsed = parse("11")
+	another.Parsed = parse("11", "")
 	other := Validate(another)
 	nodes := 3
 	if want := []plan.Effect{{Pool: "workload", Change: events.PoolChanged, Nodes: &nodes}}; !another.Needs().Pools ||
@@ -221,6 +221,12 @@ func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
 		t.Errorf("changes pools %v, effects %v", another.Needs().Pools, other.Plan.Effects)
 	}
 	same(t, "warnings", other.Warnings, []string{"karpenter_cpu_limit: may have 11 of cpu, and 12 runs now on 3 nodes"})
+	aged := again
+	aged.Parsed = parse("10", "24h") // is in no manifest
+	if want := []plan.Effect{{Pool: "workload", Change: events.PoolChanged, MayReplace: true, Reasons: []string{"Rotated"}, Nodes: &nodes}}; !aged.
+		Needs().Pools || !reflect.DeepEqual(Validate(aged).Plan.Effects, want) {
+		t.Errorf("changes pools %v, effects %v", aged.Needs().Pools, Validate(aged).Plan.Effects)
+	}
 }
 
 // If the cluster has been deleted, no nodes are drained.

@@ -12,6 +12,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
 )
@@ -113,13 +114,18 @@ func TestAChangeOfWhatIsWrongAlready(t *testing.T) {
 	}
 }
 
-// What is in force, and is not checked again, has become wrong: the cluster was upgraded to a Kubernetes for which there is no AL2.
+// What is in force, and is not checked again, has become wrong: the release of Sawhorse that accepted it checked less.
 func TestAChangeOfWhatHasBecomeWrong(t *testing.T) {
-	s := begin(t, auth, on, `karpenter_config={"ec2NodeClass":{"amiSelectorTerms":[{"alias":"al2@latest"}]}}`)
-	s.cloud.EKS.Cluster.Version = new("1.32")
+	s := begin(t, auth, on)
 	s.pass(false)
 	s.finish()
-	s.cloud.EKS.Cluster.Version = new("1.33")
+	const wrong = `{"nodePool":{"foo":1}}`
+	written := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_config": wrong}
+	facts := plan.Facts{Records: s.records()}
+	facts.Records.Checked = nodes.Compile(params.Parse(params.Input{Rack: "demo", Params: written}).Config, facts).Fingerprint()
+	s.must(s.store.SaveRecords(t.Context(), "demo", facts.Records))
+	s.write("karpenter_config=" + wrong)
+	s.wants(s.pass(false), outcome.PassPlanned, true, "nodepools")
 	s.change(`{"set":{"karpenter_freeze":"true"}}`)
 	s.change(`{"set":{"karpenter_build_config":"{\"nodePool\":{\"foo\":2}}"}}`)
 	s.pass(false)

@@ -224,7 +224,7 @@ func (v *Validate) facts(ctx context.Context, in input) (plan.Facts, error) {
 	if err != nil {
 		return facts, err
 	}
-	facts.Writes, facts.Force = in.tree.Versions, in.forced()
+	facts.Writes, facts.Force, facts.Now = in.tree.Versions, in.forced(), v.Now()
 	if in.records.Karpenter.RolledBack.Used(in.force[events.ForceVersion], in.generation) {
 		facts.Force = slices.DeleteFunc(facts.Force, func(word string) bool { return word == events.ForceVersion })
 	}

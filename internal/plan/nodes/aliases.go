@@ -23,17 +23,24 @@ func (c Compiled) Aliases(facts plan.Facts, inForce *plan.Plan) (problems, warni
 		}
 		for i, term := range objects(d.class.spec()["amiSelectorTerms"]) {
 			alias, _ := term["alias"].(string)
-			missing := absentOf(alias, c.version, d, facts)
-			if len(missing) == 0 {
+			missing, from := absentOf(alias, c.version, d, facts), d.class.blame("amiSelectorTerms", fmt.Sprint(i), "alias")
+			none := c.withoutAL2(alias)
+			if len(missing) == 0 && !none {
 				continue
 			}
 			found, end := &refused, "Karpenter would launch none"
 			if selects(inForce, d.name, "amiSelectorTerms", term) &&
-				containsAll(absentOf(alias, c.version, inForceDraft(inForce, d.name), facts), missing) {
+				(none || containsAll(absentOf(alias, c.version, inForceDraft(inForce, d.name), facts), missing)) {
 				found, end = &known, "Karpenter launches them only with images that it found under an earlier Kubernetes, and nodes that run stay"
 			}
+			if none {
+				found.refuse(from, "is %s, and EKS has no AMI of Amazon Linux 2 for Kubernetes 1.%d and later, which the cluster runs (%s), "+
+					"for nodes of NodePool %s: %s; write al2023@latest or bottlerocket@latest", params.Quoted(alias), plan.WithoutAL2, c.version,
+					d.name, end)
+				continue
+			}
 			family, _, _ := strings.Cut(alias, "@")
-			found.refuse(d.class.blame("amiSelectorTerms", fmt.Sprint(i), "alias"), "is %s, of which AWS has no AMI for %s under Kubernetes %s, "+
+			found.refuse(from, "is %s, of which AWS has no AMI for %s under Kubernetes %s, "+
 				"and NodePool %s may have such nodes: %s; write a version that has it, or %s@latest, or requirements that leave these nodes out",
 				params.Quoted(alias), strings.Join(missing, ", "), c.version, d.name, end, family)
 		}

@@ -85,22 +85,12 @@ func (f *findings) wrongAlias(from origin, alias string) {
 	}
 }
 
-// absent refuses AMIs that do not exist for the cluster's Kubernetes version. It is separate from the checks that
-// depend on the manifest alone, because it needs that version.
-func (c Compiled) absent(d *draft) (found findings) {
+// withoutAL2 reports whether an alias is of Amazon Linux 2, and the cluster runs a version of Kubernetes that has none. This is known
+// where nothing was looked up, too.
+func (c Compiled) withoutAL2(alias string) bool {
 	var major, minor int
 	_, err := fmt.Sscanf(c.version, "%d.%d", &major, &minor)
-	if err != nil || d.kind != "EC2NodeClass" || major != 1 || minor < plan.WithoutAL2 {
-		return nil
-	}
-	for i, term := range objects(d.spec()["amiSelectorTerms"]) {
-		if alias, _ := term["alias"].(string); strings.HasPrefix(alias, "al2@") {
-			from := d.blame("amiSelectorTerms", strconv.Itoa(i), "alias")
-			found.refuse(from, "is %s, and EKS has no AMI of Amazon Linux 2 for Kubernetes 1.%d and later, which the cluster runs (%s): Karpenter "+
-				"would launch no node; write al2023@latest or bottlerocket@latest", params.Quoted(alias), plan.WithoutAL2, c.version)
-		}
-	}
-	return found
+	return err == nil && major == 1 && minor >= plan.WithoutAL2 && strings.HasPrefix(alias, "al2@")
 }
 
 // tooOld is the instance family whose processors, the first generation of Graviton, do not run Amazon Linux 2023.

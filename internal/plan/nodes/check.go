@@ -48,7 +48,7 @@ func (c Compiled) judge(drafts []*draft) (found findings, hopeless []string) {
 	checks.Wait()
 	for i, d := range drafts {
 		v := verdicts[i]
-		found = slices.Concat(found, c.absent(d), d.tooOld(), v.told(d))
+		found = slices.Concat(found, d.tooOld(), v.told(d))
 		if v.rest > 0 || len(v.problems) > 0 && len(canonical.JSON(d.object)) > muchToJudge {
 			hopeless = append(hopeless, d.kind)
 		}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	ec2 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +31,8 @@ const (
 	subnetDrift         = "SubnetDrift"
 	securityGroupDrift  = "SecurityGroupDrift"
 	reservationDrift    = "CapacityReservationDrift"
+	// rotated is a reason of ours: the node is older than karpenter_rotate_after. The condition has NodePoolDrifted then.
+	rotated = "Rotated"
 )
 
 // change describes what a plan changes in one pool.
@@ -38,6 +41,9 @@ type change struct {
 	// moved are the drift reasons for changed subnets and security groups, which the manifests select by a tag only, and
 	// for another version of Karpenter.
 	moved []string
+	// age is that at which nodes are replaced now and were not before, 0 if there is none. now is the time it counts from.
+	age time.Duration
+	now time.Time
 }
 
 // certainty says whether Karpenter replaces a node.
@@ -116,6 +122,13 @@ func (c change) drifts(claim *karpenter.NodeClaim) map[string]certainty {
 	note(reservationDrift, c.reservations(claim))
 	for _, reason := range c.moved {
 		note(reason, may)
+	}
+	switch {
+	case c.age == 0:
+	case claim == nil:
+		note(rotated, may)
+	case claim.Labels[ownership.Rotating] == "" && !c.now.Before(claim.CreationTimestamp.Add(c.age)):
+		note(rotated, replaced)
 	}
 	if reason := c.found(claim); reason != "" {
 		note(reason, replaced)

@@ -20,7 +20,7 @@ import (
 // because the plan in force is not known. The plan must have passed all checks.
 func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 	was, is := byPool(before.NodePools.Manifests()), byPool(after.NodePools.Manifests())
-	moved := reselected(before.Network, after.Network)
+	moved, age := reselected(before.Network, after.Network), Rotates(before, after)
 	claims := claimsByPool(facts.NodeClaims)
 	both := maps.Clone(was)
 	maps.Copy(both, is)
@@ -50,11 +50,11 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 			if retires(effect, after, facts) {
 				effect.Change = events.PoolRetired
 			}
-		case old.text == new.text && len(moved) == 0:
+		case old.text == new.text && len(moved) == 0 && age == 0:
 			continue
 		default:
 			hashing := []*api{apiOf(before.Controller.Release.Version), apiOf(after.Controller.Release.Version)}
-			change := change{is: new.decode(after, hashing), moved: moved}
+			change := change{is: new.decode(after, hashing), moved: moved, age: age, now: facts.Now}
 			switch {
 			case retiring: // its nodes stay if they are as the pool is to be
 				change.was = change.is
@@ -64,8 +64,10 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 			}
 			change.describe(&effect, facts.NodeClaims != nil, claims[name])
 		}
-		if effect.Change == events.PoolChanged && old.text == new.text && !effect.Replaces && !effect.MayReplace {
-			continue // no node can be in another subnet or group
+		if effect.Change == events.PoolChanged && old.text == new.text && !slices.ContainsFunc(effect.Reasons, func(reason string) bool {
+			return reason == rotated || slices.Contains(moved, reason)
+		}) {
+			continue // no node can be in another subnet or group, or is too old
 		}
 		effects = append(effects, effect)
 	}

@@ -336,7 +336,13 @@ func TestWhatTheClusterDoesNotHave(t *testing.T) {
 				t.Errorf("%s: %s %v, want %q", c.what, kind, found, want)
 			}
 		}
-		one("problems", compiled.Check(), c.problem)
+		problems, warnings := compiled.Aliases(facts, nil)
+		one("problems", append(compiled.Check(), problems...), c.problem)
+		one("warnings", warnings, "")
+		inForce := &plan.Plan{NodePools: plan.NodePools{Objects: compiled.Objects()}}
+		problems, warnings = compiled.Aliases(facts, inForce)
+		one("problems with what is in force", problems, "")
+		one("warnings of what is in force", warnings, c.problem)
 		one("surprises", compiled.Surprises(), c.surprise)
 	}
 }

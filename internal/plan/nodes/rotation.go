@@ -13,6 +13,17 @@ import (
 // round is how long Karpenter is assumed to need for as many nodes as a budget allows at once: to launch others, and to drain.
 const round = 15 * time.Minute
 
+// Rotates returns the age at which a plan replaces nodes that the one in force keeps; 0 if there is none.
+func Rotates(before, after plan.Plan) time.Duration {
+	was, err := time.ParseDuration(before.NodePools.RotateAfter)
+	rotated := err == nil && !before.NodePools.Frozen
+	age, err := time.ParseDuration(after.NodePools.RotateAfter)
+	if err != nil || after.NodePools.Frozen || rotated && was <= age {
+		return 0
+	}
+	return age
+}
+
 // Rotation returns a warning for each pool whose nodes may expire, which knows no budget, before karpenter_rotate_after and the budgets
 // have replaced them. running has what the pools run now, if it is known.
 func (c Compiled) Rotation(running map[string]plan.PoolFacts) (found findings) {

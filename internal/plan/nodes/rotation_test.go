@@ -1,8 +1,10 @@
 package nodes
 
 import (
+	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 
@@ -34,6 +36,56 @@ func TestAChangeAndRotation(t *testing.T) {
 		effects := Effects(before, pool(map[string]string{parameter: value}), facts)
 		if len(effects) != 1 || effects[0].Replaces != replaces {
 			t.Errorf("%s: %+v", parameter, effects)
+		}
+	}
+}
+
+// The nodes that an age makes Karpenter replace are those that are older, unless they are being replaced by their age already. Nothing
+// is said of them where no node's turn comes by the plan.
+func TestWhatAnAgeReplaces(t *testing.T) {
+	now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	rotating := func(age string, frozen bool) plan.Plan {
+		_, compiled := judgedOverlays(nil)
+		release := plan.Release{Version: builtin().Version}
+		return plan.Plan{NodePools: plan.NodePools{Objects: compiled.Objects(), RotateAfter: age, Frozen: frozen},
+			Controller: plan.Controller{Release: release, CRDs: plan.CRDs{Version: builtin().Version}}}
+	}
+	hash := nodePool(t, rotating("", false).NodePools.Objects[1]).Hash()
+	claim := func(hours int, labels object) plan.Object {
+		maps.Copy(labels, object{"karpenter.sh/nodepool": "workload", "kubernetes.io/arch": "amd64", "karpenter.sh/capacity-type": "on-demand"})
+		return plan.Object{
+			"metadata": object{"labels": labels, "creationTimestamp": now.Add(time.Duration(-hours) * time.Hour).Format(time.RFC3339),
+				"annotations": object{ownership.NodePoolHash: hash, ownership.NodePoolHashVersion: karpenter.NodePoolHashVersion}},
+			"status": object{"conditions": []any{object{"type": "Launched", "status": "True"}}},
+		}
+	}
+	claims := []plan.Object{claim(10, object{}), claim(24, object{}), claim(30, object{}), claim(50, object{ownership.Rotating: "true"})}
+	for _, c := range []struct {
+		was     string
+		frozen  bool // before
+		is      string
+		freezes bool
+		claims  []plan.Object
+		want    string
+	}{
+		{is: "24h", claims: claims, want: "pool workload is changed: Karpenter replaces 2 of its 4 nodes (Rotated), as its disruption budget allows"},
+		{was: "48h", is: "24h", claims: claims,
+			want: "pool workload is changed: Karpenter replaces 2 of its 4 nodes (Rotated), as its disruption budget allows"},
+		{was: "24h", frozen: true, is: "24h", claims: claims,
+			want: "pool workload is changed: Karpenter replaces 2 of its 4 nodes (Rotated), as its disruption budget allows"},
+		{is: "24h", want: "pool workload is changed: Karpenter may replace some or all of its nodes (Rotated), as its disruption budget allows"},
+		{is: "31h", claims: claims},
+		{was: "24h", is: "24h", claims: claims},
+		{was: "24h", is: "48h", claims: claims},
+		{was: "24h", claims: claims},
+		{is: "24h", freezes: true, claims: claims, want: "pool workload is changed: its 4 nodes stay"}, // by its budget
+	} {
+		var said []string
+		for _, e := range Effects(rotating(c.was, c.frozen), rotating(c.is, c.freezes), plan.Facts{NodeClaims: c.claims, Now: now}) {
+			said = append(said, e.String())
+		}
+		if got := strings.Join(said, "; "); got != c.want {
+			t.Errorf("%s (frozen %v) to %s (frozen %v): %q, want %q", c.was, c.frozen, c.is, c.freezes, got, c.want)
 		}
 	}
 }
