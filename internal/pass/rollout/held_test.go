@@ -135,24 +135,32 @@ func TestNodesThatCannotBeListed(t *testing.T) {
 	s.joins(claim("a", "workload", "0", "1"), true, condition("Initialized", "True", "Initialized", start))
 	s.joins(claim("b", "workload", "1", "1"), false, condition("Initialized", "True", "Initialized", start))
 	s.says(s.waits("web", 0, nil), "FailedScheduling", taint, 9*minute)
-	config := s.As(ownership.Group("rollout"))
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return withoutNodes{next} })
-	s.rollout.Dial = func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New("demo", config) }
+	s.without("/api/v1/nodes")
 	status := s.after(10 * minute)
 	if p := s.pool(status, "workload"); p.Outdated != 1 || p.Held != "" || len(status.Waiting) != 1 {
 		t.Errorf("%+v, %+v", p, status.Waiting)
 	}
 }
 
-// withoutNodes is an API server that fails to list nodes.
-type withoutNodes struct{ http.RoundTripper }
+// without makes a list of the API server fail from now on.
+func (s *scene) without(path string) {
+	config := s.As(ownership.Group("rollout"))
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return without{next, path} })
+	s.rollout.Dial = func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New("demo", config) }
+}
 
-func (w withoutNodes) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.URL.Path == "/api/v1/nodes" {
-		return nil, errors.New("nodes cannot be listed")
+// without is an API server that fails to answer at a path.
+type without struct {
+	http.RoundTripper
+	path string
+}
+
+func (w without) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Path == w.path {
+		return nil, errors.New(w.path + " cannot be read")
 	}
 	return w.RoundTripper.RoundTrip(request)
 }
 
 // WrappedRoundTripper gives client-go access to the transport, to close its idle connections.
-func (w withoutNodes) WrappedRoundTripper() http.RoundTripper { return w.RoundTripper }
+func (w without) WrappedRoundTripper() http.RoundTripper { return w.RoundTripper }

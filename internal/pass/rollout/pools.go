@@ -59,7 +59,7 @@ func (r *Rollout) running(ctx context.Context, client *k8s.Client, was store.Rol
 		return was, nil, err
 	}
 	emptied := v.emptied()
-	if err := v.hear(ctx, client); err != nil && len(v.waiters) > 0 { // what holds a node need not be known
+	if err := v.hear(ctx, client); err != nil && (len(v.waiters) > 0 || v.lacking()) { // what holds a node need not be known
 		return was, nil, err
 	}
 	next = was

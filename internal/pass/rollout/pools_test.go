@@ -186,6 +186,14 @@ func TestAStaticPoolWhoseLaunchesFail(t *testing.T) {
 	if p := s.pool(status, "workload"); status.State != outcome.StateDegraded || !strings.Contains(p.Reason, "VcpuLimitExceeded") {
 		t.Errorf("at the next: %+v", status)
 	}
+	t.Log("where events cannot be listed, nothing is known to be better")
+	listed := s.rollout.Dial
+	s.without("/api/v1/events")
+	s.clock = start.Add(12 * time.Minute)
+	if _, err := s.rollout.Run(s.Context(), Event{}); err == nil || s.status().State != outcome.StateDegraded {
+		t.Errorf("%v: %+v", err, s.status())
+	}
+	s.rollout.Dial = listed
 	for _, name := range []string{"a", "b"} {
 		s.runs(claim(name, "workload", "1", "1"))
 	}
