@@ -18,12 +18,14 @@ func Build(config params.Config, facts Facts, objects []Object) Outcome {
 	b := &builder{config: config, facts: facts, target: targetOf(config, facts)}
 	b.karpenter = versionOf(b.target.Release)
 	b.plan = Plan{Format: Format, Rack: config.Rack, Goal: b.goal()}
+	b.cluster()
+	usable := len(b.problems) == 0
 	b.values()
-	if b.cluster(); b.plan.Cluster.Gone {
+	if b.plan.Cluster.Gone {
 		b.queue()
 		b.infrastructure()
 		b.plan.Steps = b.steps()
-	} else if len(b.problems) == 0 && b.plan.Goal != GoalNone && b.facts.Cluster != nil {
+	} else if usable && (len(b.problems) == 0 || b.turningOff()) && b.plan.Goal != GoalNone && b.facts.Cluster != nil {
 		b.access()
 		b.network()
 		b.nodegroups()

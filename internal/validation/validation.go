@@ -145,7 +145,7 @@ func Validate(in Input) Result {
 	parsed.Advise(d.compiled.Blocked(observed.NodeClaims)...)
 	parsed.Advise(d.compiled.Rotation(observed.Pools)...)
 	parsed.Advise(d.compiled.Advice()...)
-	if len(parsed.Problems) == 0 {
+	if len(parsed.Problems) == 0 && !parsed.TurningOff() { // while it is turned off, what is refused is no problem
 		parsed.Advise(d.compiled.Unused()...)
 		parsed.Advise(d.compiled.Surprises()...)
 	}

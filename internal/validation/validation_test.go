@@ -157,6 +157,22 @@ func TestTurningOffIsNotHeldUpByManifests(t *testing.T) {
 	if len(v.Problems) > 0 || len(v.Warnings) != 5 {
 		t.Errorf("problems %v, warnings %v", v.Problems, v.Warnings)
 	}
+	t.Log("with requirements that Karpenter's own code panics on")
+	reserved := offline
+	reserved.Reservations = map[string]plan.Reservation{"cr-0123456789abcdef0": {State: "active", InstanceType: "m7i.large", Zone: "eu-central-1a"}}
+	for _, key := range []string{"karpenter.k8s.aws/instance-family", "topology.kubernetes.io/zone", "example.com/x"} {
+		for _, wrong := range []string{`"operator":"in","values":["m7i"]`, `"operator":"In","values":"m7i"`, `"operator":"Gt","values":["x"]`} {
+			config := `{"nodePool":{"template":{"spec":{"requirements":[{"key":"` + key + `",` + wrong + `}]}}},"ec2NodeClass":` +
+				`{"capacityReservationSelectorTerms":[{"id":"cr-0123456789abcdef0"}]}}`
+			for _, on := range []string{"true", "false"} {
+				parsed := params.Parse(params.Input{Rack: "demo", Previous: previous, Params: map[string]string{
+					"karpenter_auth_mode": "true", "karpenter_enabled": on, "karpenter_config": config}})
+				if v := Validate(Input{Parsed: parsed, Facts: reserved}); (len(v.Problems) > 0) != (on == "true") {
+					t.Errorf("%s, enabled %s: %v", config, on, v.Problems)
+				}
+			}
+		}
+	}
 }
 
 // A controller that runs until the last node is gone keeps its values if others are refused, of which turning off only warns.
@@ -179,7 +195,9 @@ func TestTurningOffKeepsTheControllersValues(t *testing.T) {
 	if err := json.Unmarshal(text, &cases); err != nil {
 		t.Fatal(err)
 	}
-	for _, config := range []string{`{"logLevel":7}`, `{"strategy":{"x":1}}`} {
+	for _, config := range []string{`{"logLevel":7}`, `{"strategy":{"x":1}}`, `{"settings":{"featureGates":{"nodeRepair":"true"}}}`,
+		`{"settings":{"featureGates":7}}`, `{"controller":{"metrics":{"port":8081}}}`, `{"none":1}`, `{"settings":{"enableZonalShift":true}}`,
+		`{"replicas":"x"}`, `{"controller":[]}`} {
 		cases = append(cases, validated{Params: map[string]string{"karpenter_controller_config": config}, Problems: []string{"of a kind"}})
 	}
 	for _, c := range cases {
@@ -188,8 +206,9 @@ func TestTurningOffKeepsTheControllersValues(t *testing.T) {
 			continue
 		}
 		v := off(config)
-		if len(v.Problems) > 0 || !reflect.DeepEqual(v.Plan.Controller.Release.Values, was.Controller.Release.Values) {
-			t.Errorf("%s: problems %v, %v", config, v.Problems, v.Plan.Controller.Release.Values)
+		removes := slices.ContainsFunc(v.Plan.Steps, func(s plan.Step) bool { return s.Name == plan.FitStep })
+		if len(v.Problems) > 0 || !removes || !reflect.DeepEqual(v.Plan.Controller.Release.Values, was.Controller.Release.Values) {
+			t.Errorf("%s: problems %v, steps %v, %v", config, v.Problems, v.Plan.Steps, v.Plan.Controller.Release.Values)
 		}
 	}
 	if v := off(`{"logLevel":"error"}`); v.Plan.Controller.Release.Values["logLevel"] != "error" {

@@ -175,7 +175,7 @@ func remaining(requirements []requirement) []bool {
 	all := slices.Repeat([]bool{true}, len(columns()[keyType].of))
 	for _, r := range requirements {
 		c, is := columns()[r.Key]
-		if !is {
+		if !is || r.allows == nil { // it is refused
 			continue
 		}
 		met := make([]bool, len(c.values))
