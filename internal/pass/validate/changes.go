@@ -247,6 +247,7 @@ func (v *Validate) judge(ctx context.Context, in input, tree store.Tree) ([]para
 	if err == nil {
 		in.facts, err = v.facts(ctx, in)
 		in.facts.Records.Checked = "" // what is in force may be wrong since, and is then wrong without the change too
+		v.inCluster(ctx, &in)
 	}
 	return validation.Validate(in.judged()).Problems, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/testing/k8sfake"
 )
 
 // changes returns the versions and states of the recorded changes.
@@ -130,6 +131,22 @@ func TestAChangeOfWhatHasBecomeWrong(t *testing.T) {
 	s.change(`{"set":{"karpenter_build_config":"{\"nodePool\":{\"foo\":2}}"}}`)
 	s.pass(false)
 	if !slices.Equal(s.refused, []string{"2: karpenter_build_config"}) || s.changes() != "1 accepted" {
+		t.Errorf("refused %v, changes %s", s.refused, s.changes())
+	}
+}
+
+// A change is judged by what runs in the cluster, as a pass is: a static pool without nodes may go, and the name of another's NodePool
+// is taken.
+func TestAChangeIsJudgedByTheCluster(t *testing.T) {
+	s, api := begin(t, auth, on, `additional_karpenter_nodepools_config=[{"name":"fixed","replicas":2}]`), k8sfake.New(t)
+	s.validate.Dial = api.Dial
+	s.pass(false)
+	s.finish()
+	api.Put("/apis/karpenter.sh/v1/nodepools/ci", "karpenter.sh/v1", "NodePool", map[string]any{})
+	s.change(`{"set":{"additional_karpenter_nodepools_config":"[{\"name\":\"fixed\",\"replicas\":2},{\"name\":\"ci\"}]"}}`)
+	s.change(`{"unset":["additional_karpenter_nodepools_config"]}`)
+	s.pass(false)
+	if !slices.Equal(s.refused, []string{"1: additional_karpenter_nodepools_config"}) || s.changes() != "2 accepted" {
 		t.Errorf("refused %v, changes %s", s.refused, s.changes())
 	}
 }

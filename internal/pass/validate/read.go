@@ -201,9 +201,7 @@ func (v *Validate) observed(ctx context.Context, in input) (input, error) {
 	if mayRead && in.audited && in.full && !in.parsed.Config.Paused {
 		maps.Copy(in.found, v.audit(ctx, in, func(s plan.Step) bool { return !isQueue(s) }))
 	}
-	if facts.Cluster != nil && facts.Records.WasOn {
-		v.inCluster(ctx, in.rack, in.judged().Needs(), &in.facts)
-	}
+	v.inCluster(ctx, &in)
 	return in, nil
 }
 
@@ -325,19 +323,23 @@ func (v *Validate) apis(ctx context.Context, in input, facts plan.Facts) []strin
 
 // inCluster adds to the facts what the judgement needs of what runs. An API server that does not answer is not an error: the plan then
 // has no numbers, and what the names of others would refuse is refused by the step.
-func (v *Validate) inCluster(ctx context.Context, rack string, needs validation.Needs, facts *plan.Facts) {
+func (v *Validate) inCluster(ctx context.Context, in *input) {
+	if in.facts.Cluster == nil || !in.facts.Records.WasOn {
+		return
+	}
+	needs := in.judged().Needs()
 	if needs == (validation.Needs{}) {
 		return
 	}
-	client, err := v.Dial(ctx, facts.Cluster.Cluster)
+	client, err := v.Dial(ctx, in.facts.Cluster.Cluster)
 	if err != nil {
 		return
 	}
 	if needs.Pools {
-		inPools(ctx, client, rack, facts, needs.PoolPods)
+		inPools(ctx, client, in.rack, &in.facts, needs.PoolPods)
 	}
 	if needs.GroupPods {
-		inGroups(ctx, client, facts)
+		inGroups(ctx, client, &in.facts)
 	}
 }
 
