@@ -82,8 +82,14 @@ func TestAged(t *testing.T) {
 		if c.inForce != "" {
 			s.runs(c.inForce)
 		}
-		if got, found := s.observed(config, plan.Records{}).Aged[c.alias]; got != c.want || !found {
+		facts := s.observed(config, plan.Records{})
+		if got, found := facts.Aged[c.alias]; got != c.want || !found {
 			t.Errorf("%s: %q, want %q", c.what, got, c.want)
+		}
+		for _, image := range plan.BehindAlias(c.want, "1.35") {
+			if got, seen := facts.AliasImages[image.Parameter]; !seen || got != s.cloud.SSM.Values[image.Parameter] {
+				t.Errorf("%s: %s is %q", c.what, image.Parameter, got)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ package observe
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -134,10 +135,13 @@ func (o *Observer) imageReads(config params.Config, known plan.Facts, facts *pla
 			return err
 		},
 		func(ctx context.Context) (err error) {
-			facts.AliasImages, err = o.aliasImages(ctx, config.Aliases(), kubernetes, o.Kubernetes)
+			if err = o.aged(ctx, config, kubernetes, facts); err != nil {
+				return err
+			}
+			aliases := slices.Concat(config.Aliases(), slices.Collect(maps.Values(facts.Aged)))
+			facts.AliasImages, err = o.aliasImages(ctx, aliases, kubernetes, o.Kubernetes)
 			return err
 		},
-		func(ctx context.Context) error { return o.aged(ctx, config, kubernetes, facts) },
 	}
 }
 

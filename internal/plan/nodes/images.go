@@ -27,7 +27,7 @@ const (
 // select another image later. So a term must select by ID, or by what keeps it to such images.
 func (c Compiled) Images(facts plan.Facts, inForce *plan.Plan) (problems, warnings []params.Problem) {
 	for _, d := range c.drafts {
-		if d.kind != "EC2NodeClass" {
+		if d.kind != "EC2NodeClass" || d.idle {
 			continue
 		}
 		for i, term := range objects(d.spec()["amiSelectorTerms"]) {
@@ -123,31 +123,43 @@ func (d *draft) image(i int, term map[string]any, facts plan.Facts) *foreign {
 	return nil
 }
 
-// otherArch reports a term that names an image for an architecture that the pool does not launch.
+// otherArch reports a term that names an image for an architecture that the pool does not launch, if no other term names one for those
+// that it does: Karpenter takes for each instance type the image of its architecture.
 func (c Compiled) otherArch(class *draft, i int, term map[string]any, facts plan.Facts) *foreign {
-	for _, field := range []string{"id", "ssmParameter"} {
-		value, _ := term[field].(string)
-		image, seen := facts.Images[value]
-		if !seen || image.Arch == "" {
-			continue
-		}
-		launches := map[string]bool{}
-		for _, d := range c.drafts {
-			if d.kind == "NodePool" && d.name == class.name {
-				for kind := range variantsOf(d.requirements()) {
-					launches[strings.Fields(kind)[0]] = true
-				}
+	field, image := imageIn(term, facts)
+	if image.Arch == "" {
+		return nil
+	}
+	launches := map[string]bool{}
+	for _, d := range c.drafts {
+		if d.kind == "NodePool" && d.name == class.name {
+			for kind := range variantsOf(d.requirements()) {
+				launches[strings.Fields(kind)[0]] = true
 			}
 		}
-		if len(launches) == 0 || launches[image.Arch] { // without any, the requirements are refused
-			continue
-		}
-		from := class.blame("amiSelectorTerms", strconv.Itoa(i), field)
-		return &foreign{Problem: params.NewProblem(from.parameter, from.path, "%s is %s, an image for %s, and pool %s launches %s "+
-			"only; write one for %[5]s, or requirements that allow %[3]s", from.name(), value, image.Arch, class.name,
-			slices.Sorted(maps.Keys(launches))[0])}
 	}
-	return nil
+	launched := func(of map[string]any) bool {
+		_, image := imageIn(of, facts)
+		return launches[image.Arch]
+	}
+	if len(launches) == 0 || slices.ContainsFunc(objects(class.spec()["amiSelectorTerms"]), launched) { // without any, the requirements are refused
+		return nil
+	}
+	from := class.blame("amiSelectorTerms", strconv.Itoa(i), field)
+	return &foreign{Problem: params.NewProblem(from.parameter, from.path, "%s is %s, an image for %s, and pool %s launches %s "+
+		"only; write one for %[5]s, or requirements that allow %[3]s", from.name(), term[field], image.Arch, class.name,
+		slices.Sorted(maps.Keys(launches))[0])}
+}
+
+// imageIn returns the image that a term names, and the field that names it.
+func imageIn(term map[string]any, facts plan.Facts) (string, plan.Image) {
+	for _, field := range []string{"id", "ssmParameter"} {
+		value, _ := term[field].(string)
+		if image, seen := facts.Images[value]; seen {
+			return field, image
+		}
+	}
+	return "", plan.Image{}
 }
 
 // unfit says why nodes may not run the image that a field names, or returns "". What EC2 was not asked about is not

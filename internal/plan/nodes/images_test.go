@@ -53,6 +53,7 @@ func TestImagesOfNodes(t *testing.T) {
 		{terms: `{"id":"ami-0aaaaaaaaaaaaaaa3"}`},
 		{terms: `{"id":"ami-0aaaaaaaaaaaaaaa2"}`,
 			refused: "an image for arm64, and pool workload launches amd64 only; write one for amd64, or requirements that allow arm64"},
+		{terms: `{"id":"ami-0aaaaaaaaaaaaaaa2"},{"id":"ami-0aaaaaaaaaaaaaaa3"}`},
 		{terms: `{"id":"ami-0aaaaaaaaaaaaaaa4"}`, refused: "an image that is disabled"},
 		{terms: `{"id":"ami-0bbbbbbbbbbbbbbb2"}`},
 		{terms: `{"id":"ami-0ccccccccccccccc1"}`, owners: "210987654321"},
@@ -116,6 +117,12 @@ func TestAnImageInForce(t *testing.T) {
 	}
 	problems, warnings = judged(t, backup+`,{"id":"ami-0ccccccccccccccc1"}`, observed(), inForce)
 	if len(problems) != 1 || len(warnings) != 1 {
+		t.Errorf("problems %v, warnings %v", problems, warnings)
+	}
+	t.Log("in force by karpenter_defaults_config, which no class is of alone")
+	config := configOf(t, map[string]string{"karpenter_arch": "amd64",
+		"karpenter_defaults_config": `{"ec2NodeClass":{"amiFamily":"AL2023","amiSelectorTerms":[` + backup + `]}}`})
+	if problems, warnings = Compile(config, observed()).Images(observed(), inForce); len(problems) != 0 || len(warnings) != 1 {
 		t.Errorf("problems %v, warnings %v", problems, warnings)
 	}
 }
