@@ -151,6 +151,40 @@ func TestDiffAgainstWhatIsInForce(t *testing.T) {
 	}
 }
 
+// What is in S3 and stays as it is replaces and retires nothing. It is as the last snapshot has it; of another object nothing is known.
+func TestDiffBesideWhatIsInS3(t *testing.T) {
+	t.Parallel()
+	const pools, config, stays = "s3://bucket/pools.json", "s3://bucket/config.json", "pool workload is changed: its 12 nodes stay\n"
+	for text, want := range map[string]string{
+		"karpenter_cpu_limit=200": stays,
+		"karpenter_cpu_limit=200\nadditional_karpenter_nodepools_config=s3://bucket/others.json": stays,
+	} {
+		s := turnedOn(t)
+		s.status.Pools = append(s.status.Pools, store.Pool{Pool: "gpu", Nodes: 20, Ready: true})
+		s.keeps(store.Summary{Karpenter: "1.10.0"}, map[string]string{pools: `[{"name":"gpu"}]`, config: `{"nodePool":{"weight":20}}`},
+			"additional_karpenter_nodepools_config="+pools, "karpenter_config="+config)
+		if p, printed := s.proposes(text, false); !p.Accepted || !strings.HasSuffix(printed, want) || strings.Contains(printed, "pool gpu") {
+			t.Errorf("%s:\n%s", text, printed)
+		}
+		const follows = "pool gpu is changed: Karpenter replaces its 20 nodes (NodeClassDrift)"
+		if _, printed := s.proposes("karpenter_node_disk=50", false); !strings.Contains(printed, follows) {
+			t.Errorf("what the pool in S3 inherits:\n%s", printed)
+		}
+	}
+}
+
+// A rack without karpenter_version keeps the version that it runs, and is judged by that.
+func TestDiffOfARackThatKeepsItsVersion(t *testing.T) {
+	t.Parallel()
+	s := turnedOn(t)
+	s.status.Karpenter = "1.12.1"
+	s.keeps(store.Summary{Karpenter: "1.12.1"}, nil)
+	p, printed := s.proposes(`karpenter_config={"nodePool":{"weight":10},"ec2NodeClass":{"placementGroupSelector":{"name":"together"}}}`, false)
+	if !p.Accepted || !strings.Contains(printed, "pool workload is changed: Karpenter replaces its 12 nodes") {
+		t.Errorf("it says\n%s", printed)
+	}
+}
+
 // What somebody writes between the table and the answer to its question is not overwritten.
 func TestApplyAfterAWriteInBetween(t *testing.T) {
 	t.Parallel()

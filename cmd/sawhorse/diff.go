@@ -31,7 +31,7 @@ Prints what differs from the rack's parameters, what is wrong with it, and what 
 judges without the cluster; ` + "`sawhorse apply --dry-run`" + ` asks for a dry pass, which reads the cluster.
 
 RACK@3 is the rack's snapshot 3 (` + "`sawhorse history`" + `). It is compared with another one, or with the rack's parameters.` +
-			aboutExit + aboutCloud,
+			"\n\nExit codes: 0 accepted, 1 refused, 2 wrong use, 3 not known." + aboutCloud,
 		Args: toCompare, ValidArgsFunction: completeFile,
 	}
 	prune := c.Flags().Bool("prune", false, "unset the parameters that FILE leaves out")
@@ -105,8 +105,9 @@ type proposal struct {
 	// tree is what the rack had when the proposal was made, and last its last snapshot, or nil if that is not known.
 	tree store.Tree
 	last *store.Snapshot
-	// problems are those that the rack has without the proposal.
+	// problems are those that the rack has without the proposal, and paused means that a pass would take no step with it.
 	problems []params.Problem
+	paused   bool
 	// expect is the snapshot whose values that were, or 0 if that is not known.
 	expect int64
 	// inForce means that the last pass found the rack to be as the last snapshot has it. After others, what is in S3 may differ from that.
@@ -148,15 +149,24 @@ func (w *watcher) propose(ctx context.Context, file string, prune bool) (proposa
 		}
 		p.prune(tree.Values, wanted)
 	}
-	return p, looking(w.compare(ctx, &p, tree, wanted, func(value string) string { return value }))
+	return p, looking(w.compare(ctx, &p, tree, wanted, nil))
 }
 
 // compare adds to a proposal what differs between the rack's parameters and those that are wanted, and judges the rack as it would be.
-// inline returns what a value stands for, as far as it is known.
-func (w *watcher) compare(ctx context.Context, p *proposal, tree store.Tree, wanted settings, inline func(string) string) error {
+// What is in S3 is judged as far as the rack's last snapshot has it, or objects, which are texts by URI. What neither has is left out on
+// both sides.
+func (w *watcher) compare(ctx context.Context, p *proposal, tree store.Tree, wanted settings, objects map[string]string) error {
 	status, err := w.readStatus(ctx)
 	if err != nil {
 		return err
+	}
+	p.tree, p.last, p.inForce = tree, w.last(ctx, status), inForce(status)
+	inline := func(value string) string {
+		uri := strings.TrimSpace(value)
+		if p.last != nil && p.last.Objects[uri] != "" {
+			return p.last.Objects[uri]
+		}
+		return cmp.Or(objects[uri], value)
 	}
 	now, then := map[string]string{}, map[string]string{}
 	for name, value := range tree.Values {
@@ -170,17 +180,26 @@ func (w *watcher) compare(ctx context.Context, p *proposal, tree store.Tree, wan
 		then[name] = inline(next)
 		p.Differs = append(p.Differs, difference{name, is, next})
 	}
-	p.tree, p.last, p.inForce = tree, w.last(ctx, status), inForce(status)
-	previous := now
+	previous := maps.Clone(now)
 	if p.last != nil {
-		previous = map[string]string{}
+		clear(previous)
 		for name, value := range p.last.Params {
-			previous[name] = cmp.Or(p.last.Objects[strings.TrimSpace(value)], inline(value))
+			previous[name] = inline(value)
 		}
 	}
+	for name, value := range then {
+		if strings.HasPrefix(strings.TrimSpace(value), "s3://") {
+			previous[name] = value
+		}
+	}
+	if status != nil && status.Karpenter != "" {
+		previous[params.ParamVersion] = status.Karpenter // which it keeps where none is written
+	}
 	before, _ := input{Rack: w.rack, Params: now, Previous: previous}.outlook()
-	after, _ := input{Rack: w.rack, Params: then, Previous: previous}.outlook()
-	p.problems = before.Problems
+	after, paused := input{Rack: w.rack, Params: then, Previous: previous}.outlook()
+	if p.problems, p.paused = before.Problems, paused; status != nil {
+		p.problems = append(p.problems, status.Problems...) // those too that only a pass sees
+	}
 	p.judge(after.answer)
 	p.Pools = after.Pools
 	p.count(status)

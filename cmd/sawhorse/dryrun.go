@@ -158,14 +158,16 @@ func (p *passes) startedBy(ctx context.Context, event string, since time.Time) (
 	return "", nil
 }
 
-// showSteps prints what a dry pass would do.
-func showSteps(to io.Writer, pass events.Pass) {
-	if len(pass.Problems) > 0 {
+// showSteps prints what a dry pass says that a pass would do, in a rack that is paused or not.
+func showSteps(to io.Writer, pass events.Pass, paused bool) {
+	switch {
+	case len(pass.Problems) > 0:
 		return
-	}
-	if len(pass.Steps) == 0 {
+	case len(pass.Steps) == 0:
 		fmt.Fprintln(to, "a pass would find nothing to do")
 		return
+	case paused:
+		fmt.Fprintln(to, isPaused)
 	}
 	fmt.Fprintf(to, "a pass would take these steps: %s\n", strings.Join(pass.Steps, ", "))
 	for _, d := range pass.Differences {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // rehearsed runs apply --dry-run. The dry pass has answered when the command looks for it for the third time.
@@ -59,6 +60,33 @@ func TestApplyDryRunIsJudgedByADryPass(t *testing.T) {
 	done, err = s.rehearsed("karpenter_cpu_limit=200", `{"rack":"prod","problems":[{"parameter":"karpenter_cpu_limit","message":"not here"}]}`)
 	if exitCode(err) != 1 || done.Accepted || len(done.Problems) != 1 {
 		t.Errorf("refused by the dry pass: %+v, %v", done, err)
+	}
+	s = turnedOn(t)
+	s.status.Problems = []params.Problem{{Parameter: "karpenter_enabled", Message: "a group is not dedicated"}}
+	done, err = s.rehearsed("karpenter_freeze=true",
+		`{"rack":"prod","problems":[{"parameter":"karpenter_enabled","message":"a group is not dedicated"}]}`)
+	if err != nil || !done.Accepted {
+		t.Errorf("a brake, and what the cluster has wrong without it: %+v, %v", done, err)
+	}
+}
+
+// A dry pass says what is due, also of a rack that is paused, where no pass does it.
+func TestApplyDryRunOfARackThatIsPaused(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	for _, paused := range []bool{true, false} {
+		out.Reset()
+		showSteps(&out, events.Pass{Steps: []string{"nodepools"}}, paused)
+		if strings.HasPrefix(out.String(), isPaused+"\n") != paused {
+			t.Errorf("paused %v: %s", paused, out.String())
+		}
+	}
+	s := turnedOn(t)
+	s.cloud.SSM.Values[folder+"paused"] = "true"
+	for text, paused := range map[string]bool{"karpenter_cpu_limit=200": true, "paused=unset": false} {
+		if p, _ := s.proposes(text, false); p.paused != paused {
+			t.Errorf("%s: paused %v", text, p.paused)
+		}
 	}
 }
 

@@ -28,7 +28,8 @@ func (w *watcher) follow(ctx context.Context, out io.Writer, show func(store.Sta
 			return nil
 		}
 		show(*status)
-		if r := status.Rollout; r.Ended != "" && status.Pools.Outdated() == 0 {
+		unready := func(p store.Pool) bool { return !p.Ready }
+		if r := status.Rollout; r.Ended != "" && status.Pools.Outdated() == 0 && !slices.ContainsFunc(status.Pools, unready) {
 			fmt.Fprintf(out, "the nodes follow generation %d%s\n", r.Generation, took(*r))
 			return nil
 		}

@@ -26,7 +26,8 @@ func TestWatchFollowsTheNodes(t *testing.T) {
 	s.status.Pools = nil // nobody has looked yet
 	s.acts = []func(){
 		nil, func() { s.rolls(3, "") }, nil, func() { s.rolls(1, "") }, func() { s.rolls(0, "") },
-		func() { s.rolls(1, "2026-11-21T09:00:00Z") }, // and others have drifted since
+		func() { s.rolls(1, "2026-11-21T09:00:00Z") },                                  // and others have drifted since
+		func() { s.rolls(0, "2026-11-21T09:00:00Z"); s.status.Pools[0].Ready = false }, // and a pool has stopped being Ready
 		func() { s.rolls(0, "2026-11-21T09:00:00Z") },
 	}
 	var out bytes.Buffer
@@ -40,10 +41,11 @@ func TestWatchFollowsTheNodes(t *testing.T) {
 09:50:40  workload             4 nodes, 1 outdated since 2026-11-21T08:05:00Z
 09:50:50  workload             4 nodes
 09:51:00  workload             4 nodes, 1 outdated since 2026-11-21T08:05:00Z
-09:51:10  workload             4 nodes
+09:51:10  workload             4 nodes, not Ready
+09:51:20  workload             4 nodes
 the nodes follow generation 7 since 2026-11-21T09:00:00Z, 1h0m0s after its pass began
 `
-	if out.String() != want || s.now.Sub(began) != 7*nodesPoll {
+	if out.String() != want || s.now.Sub(began) != 8*nodesPoll {
 		t.Errorf("after %s\n%s", s.now.Sub(began), out.String())
 	}
 }

@@ -127,9 +127,7 @@ func (w *watcher) back(ctx context.Context, number int64, include []string) (pro
 		}
 		delete(wanted, name)
 	}
-	// What is in S3 is judged too: its text is known, and the rack's own as far as its last snapshot has it.
-	inline := func(uri string) string { return cmp.Or(objects[uri], now.Objects[strings.TrimSpace(uri)], uri) }
-	if err := w.compare(ctx, &p, tree, wanted, inline); err != nil {
+	if err := w.compare(ctx, &p, tree, wanted, objects); err != nil {
 		return p, nil, err
 	}
 	maps.DeleteFunc(objects, func(uri, _ string) bool {

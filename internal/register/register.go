@@ -44,7 +44,7 @@ type Wanted struct {
 	// Names are the parameters to create or update. Without Names and All, these are the parameters that turn Karpenter
 	// on and every existing one.
 	Names []string
-	// All creates every missing parameter. A rack then uses about 50 of the 10,000 parameters that SSM allows.
+	// All creates every missing parameter. A rack then uses some 65 of the 10,000 parameters that SSM allows.
 	All bool
 	// Cluster, if not empty, is the value for a new cluster_name. If cluster_name exists with another value, Run
 	// returns an error.

@@ -55,6 +55,12 @@ func fuzz(f *testing.F, parameter string) {
 		if len(first.Problems) == 0 {
 			decodes(t, first.Plan.NodePools.Objects)
 		}
+		off := Validate(Input{Facts: offline, Parsed: params.Parse(params.Input{Rack: "demo", Removing: true, Params: map[string]string{
+			"karpenter_auth_mode": "true", "karpenter_enabled": "false", parameter: text,
+		}})})
+		if len(off.Problems) > 0 {
+			t.Errorf("turning off is refused: %v", off.Problems)
+		}
 	})
 }
 
