@@ -266,18 +266,32 @@ func (c *Changes) End(i int, now time.Time, problems ...params.Problem) {
 }
 
 // rebase sets the versions over which later changes write what a change has written. They were accepted on those that the change was
-// expected to make; but what was given up may not be put back, and a write may be made twice.
+// expected to make; but what was given up may not be put back, and a write may be made twice. Those that were accepted on what somebody
+// else has written since keep theirs.
 func (c *Changes) rebase(i int) {
+	written := c.List[i].State == ChangeAccepted
 	for _, made := range c.List[i].Writes {
-		for base, j := made.Version, i+1; base > 0 && j < len(c.List); j++ {
-			for k := range c.List[j].Writes {
-				if w := &c.List[j].Writes[k]; w.Name == made.Name && !w.Done && c.List[j].State == ChangeAccepted {
-					w.Base = base
-					base++
-				}
+		later := c.later(i, made.Name)
+		if made.Version == 0 || len(later) == 0 ||
+			written && later[0].Base > made.Version || !written && later[0].Before != made.Before {
+			continue
+		}
+		for n, w := range later {
+			w.Base = made.Version + int64(n)
+		}
+	}
+}
+
+// later returns the writes of a parameter that changes after one have still to make.
+func (c *Changes) later(i int, name string) (all []*Write) {
+	for _, change := range c.List[i+1:] {
+		for k := range change.Writes {
+			if w := &change.Writes[k]; w.Name == name && !w.Done && change.State == ChangeAccepted {
+				all = append(all, w)
 			}
 		}
 	}
+	return all
 }
 
 func (c *Change) enter(state ChangeState, now time.Time) {

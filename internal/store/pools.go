@@ -46,14 +46,17 @@ func (p Pools) Degraded() bool {
 	return slices.ContainsFunc(p, func(one Pool) bool { return one.Reason != "" })
 }
 
-// AllReady returns the pools as they are after a pass that has waited until all of them were Ready.
+// AllReady returns the pools as they are after a pass that has waited until all of them were Ready. What else is wrong with one is not
+// better for that.
 func (p Pools) AllReady() Pools {
 	all := slices.Clone(p)
 	for i := range all {
 		one := &all[i]
-		if one.Ready = true; one.Unregistered > 0 {
+		if one.Ready || one.Unregistered > 0 {
+			one.Ready = true
 			continue
 		}
+		one.Ready = true
 		if one.Reason = ""; one.Outdated+one.Retiring == 0 {
 			one.Since = ""
 		}

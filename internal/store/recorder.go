@@ -21,6 +21,16 @@ func (s *Store) Baselines() outcome.Recorder { return recorder{s, kindBaseline} 
 // Checkpoints returns the recorder of work that takes a step several calls.
 func (s *Store) Checkpoints() outcome.Recorder { return recorder{s, kindCheckpoint} }
 
+// TurningOff reports whether turning a rack's Karpenter off has begun: it may still be refused before.
+func (s *Store) TurningOff(ctx context.Context, rack string) (begun bool, err error) {
+	for _, checkpoint := range []string{outcome.CheckpointOff, outcome.CheckpointRemoval} {
+		if _, begun, err = s.Checkpoints().Get(ctx, rack, checkpoint); err != nil || begun {
+			break
+		}
+	}
+	return begun, err
+}
+
 // Contests returns the recorder of settings that others may set back (outcome.Contest).
 func (s *Store) Contests() outcome.Recorder { return recorder{s, kindContest} }
 

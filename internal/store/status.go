@@ -42,7 +42,7 @@ type Status struct {
 	// Steps are the steps that a pass would run that is paused or held.
 	Steps []string `json:"steps,omitempty"`
 	// Brakes are the parameters whose brake is in force: karpenter_freeze if the freeze lies over all NodePools, paused if
-	// passes change nothing, hold if they change nothing because of the stack's hold. The first warning then has its reason.
+	// passes change nothing, hold if they change nothing because of the stack's hold. A warning then has its reason.
 	Brakes []string `json:"brakes,omitempty"`
 	// Effects has sentences about the changes to the pools and their nodes.
 	Effects []string `json:"effects,omitempty"`

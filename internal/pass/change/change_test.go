@@ -378,6 +378,19 @@ func TestAWriteThatIsDenied(t *testing.T) {
 	if s.states() != "ended" {
 		t.Error(s.states())
 	}
+
+	t.Log("and somebody has written meanwhile what was written before, and then a change")
+	s = begin(t, map[string]string{"a": "0", "b": "0"}).change(map[string]string{"a": "1", "b": "1"})
+	s.cloud.Before = denied
+	s.call()
+	s.cloud.Before = nil
+	s.cloud.SSM.Write(folder+"a", "theirs")
+	s.change(map[string]string{"a": "2"})
+	s.cloud.Pass(delay(1))
+	for s.states() != "ended, ended" {
+		s.cloud.Pass(s.call().Wait)
+	}
+	s.holds(map[string]string{"a": "2", "b": "1"})
 }
 
 // Throttling is no failed attempt, but has an end too.

@@ -103,13 +103,13 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, reporte
 	}
 	run.Change = changes.Last // the step change has gone on since the beginning of the iteration
 	status := r.status(event, run)
-	status.Karpenter, status.Brakes = records.InForce(), records.Brakes() // what was applied, and not what was asked for
-	status.Warnings = slices.Concat(records.FreezeAdvice(run.Freeze), status.Warnings)
 	if status.State == outcome.StateReconciled { // after the outputs, because it deletes their record if the cluster is gone
-		if err := r.finish(ctx, event.Rack, run, records); err != nil {
+		if records, err = r.finish(ctx, event.Rack, run, records); err != nil {
 			return err
 		}
 	}
+	status.Karpenter, status.Brakes = records.InForce(), records.Brakes() // what was applied, and not what was asked for
+	status.Warnings = slices.Concat(records.FreezeAdvice(run.Freeze), status.Warnings)
 	if err := r.snapshot(ctx, run, &status, &reported); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, reporte
 	}
 	var rollout *store.Rollout
 	if records.WasOn && !off(status) {
-		if rollout, err = r.rollout(ctx, event, run, status, newStatus); err != nil {
+		if rollout, err = r.rollout(ctx, event, run, status, newStatus, records); err != nil {
 			return err
 		}
 	}
@@ -299,24 +299,21 @@ func refusedChange(run store.Run) int64 {
 }
 
 // finish records that Karpenter has been removed, once all steps of its removal are applied. If the cluster is gone, it
-// deletes all records of the rack.
-func (r *Report) finish(ctx context.Context, name string, run store.Run, records plan.Records) error {
+// deletes all records of the rack. It returns the records as they are then.
+func (r *Report) finish(ctx context.Context, name string, run store.Run, records plan.Records) (plan.Records, error) {
 	if run.Goal != string(plan.GoalAccess) || !records.WasOn {
-		return nil
+		return records, nil
 	}
 	p, err := r.Store.Plan(ctx, name)
-	if err != nil {
-		return err
-	}
-	if p == nil || p.Goal != plan.GoalAccess || len(p.Due(records.Applied)) > 0 {
-		return nil
+	if err != nil || p == nil || p.Goal != plan.GoalAccess || len(p.Due(records.Applied)) > 0 {
+		return records, err
 	}
 	if p.Cluster.Gone {
-		return r.Store.End(ctx, name, p.Cluster.ARN)
+		return plan.Records{}, r.Store.End(ctx, name, p.Cluster.ARN)
 	}
 	records.WasOn, records.Credentials, records.Warnings = false, "", nil
 	records.CNIIndependent, records.HadBuildRole, records.HadMigration = false, false, false
-	return r.Store.SaveRecords(ctx, name, records)
+	return records, r.Store.SaveRecords(ctx, name, records)
 }
 
 // detail returns the event with the result of the pass.

@@ -474,6 +474,28 @@ func TestTheEndOfARemoval(t *testing.T) {
 	}
 }
 
+// With the end of a removal, neither Karpenter nor a freeze of its pools is in force, also if the cluster is gone, with all records.
+func TestWhatIsInForceAfterARemoval(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		p, applied := frozenPlan()
+		p.Goal, p.Cluster.Gone = plan.GoalAccess, gone
+		for _, step := range p.Steps {
+			applied[step.Name] = step.Fingerprint
+		}
+		s := begin(t, store.Run{Goal: string(plan.GoalAccess), Freeze: new(true)})
+		s.must(s.store.SavePlan(t.Context(), p))
+		records := plan.Records{WasOn: true, Goal: plan.GoalAccess, Applied: applied}
+		if gone {
+			records.Karpenter.Version = "1.10.0" // no step takes it away
+		}
+		s.must(s.store.SaveRecords(t.Context(), "demo", records))
+		s.run(event("Planned"))
+		if status := s.status(); status.Karpenter != "" || len(status.Brakes) > 0 || len(status.Warnings) > 0 {
+			t.Errorf("gone %v: Karpenter %q, brakes %v, warnings %v", gone, status.Karpenter, status.Brakes, status.Warnings)
+		}
+	}
+}
+
 // An iteration that another write superseded is reported by the next report, once.
 func TestSupersededIterations(t *testing.T) {
 	s := begin(t, store.Run{Outcome: "Planned", Goal: "karpenter"}, done)

@@ -15,14 +15,15 @@ import (
 
 // rollout returns what is known of the nodes of a rack with Karpenter, for the status parameter. newStatus says that the status has
 // something new: from then on the nodes follow the pass's generation. The schedule looks at them from the first pass on that has made the
-// pools, however it ended: if a first node does not come, pods wait.
-func (r *Report) rollout(ctx context.Context, event Event, run store.Run, status store.Status, newStatus bool) (*store.Rollout, error) {
+// pools, however it ended after that step: if a first node does not come, pods wait.
+func (r *Report) rollout(ctx context.Context, event Event, run store.Run, status store.Status, newStatus bool, records plan.Records) (
+	*store.Rollout, error) {
 	reconciled := status.State == outcome.StateReconciled
 	for range 3 { // the schedule may write the record at the same time
 		rollout, err := r.Store.Rollout(ctx, event.Rack)
 		moves := slices.Contains(event.Steps, plan.MigrateStep)
 		if err == nil && rollout != nil && !reconciled && changed(run, nodePoolsStep) && event.Step != nodePoolsStep {
-			rollout, err = r.withoutRemoved(ctx, rollout)
+			rollout, err = r.withoutRemoved(ctx, rollout, records)
 		}
 		if errors.Is(err, store.ErrRolloutChanged) {
 			continue
@@ -65,11 +66,16 @@ func (r *Report) rollout(ctx context.Context, event Event, run store.Run, status
 }
 
 // withoutRemoved takes pools out of the record that the plan does not have any more: the pass has removed them, although it did not end
-// well. Otherwise the schedule would miss them.
-func (r *Report) withoutRemoved(ctx context.Context, rollout *store.Rollout) (*store.Rollout, error) {
+// well. Otherwise the schedule would miss them. A plan that turns Karpenter off and is refused removes none.
+func (r *Report) withoutRemoved(ctx context.Context, rollout *store.Rollout, records plan.Records) (*store.Rollout, error) {
 	p, err := r.Store.Plan(ctx, rollout.Rack)
 	if err != nil || p == nil {
 		return rollout, err
+	}
+	if p.Refused(records.Applied) != nil {
+		if begun, err := r.Store.TurningOff(ctx, rollout.Rack); err != nil || !begun {
+			return rollout, err
+		}
 	}
 	planned := p.NodePools.Names()
 	names := slices.DeleteFunc(slices.Clone(rollout.Names), func(name string) bool { return !slices.Contains(planned, name) })

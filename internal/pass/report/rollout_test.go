@@ -137,6 +137,27 @@ func TestAPoolThatAPassHasRemovedWhichThenFails(t *testing.T) {
 	}
 }
 
+// Turning off that is refused in a pass that has changed pools before takes none of them away.
+func TestPoolsWhileTurningOffIsRefused(t *testing.T) {
+	for _, begun := range []bool{false, true} {
+		s := applied(t)
+		s.run(event("Planned"))
+		last, err := s.store.Plan(t.Context(), "demo")
+		s.must(err)
+		last.Goal, last.Steps = plan.GoalKarpenter, []plan.Step{{Name: "nodepools", Fingerprint: "1"}}
+		s.must(s.store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: "demo", Goal: plan.GoalAccess, Last: last,
+			Steps: []plan.Step{{Name: plan.FitStep, Fingerprint: "2"}, {Name: "nodepools", Fingerprint: "3"}}}))
+		if begun {
+			s.must(s.store.Checkpoints().RecordOnce(t.Context(), "demo", outcome.CheckpointOff, nil))
+		}
+		s.again(8, store.Run{Outcome: "Rejected", Goal: "access"}, event("Rejected"),
+			store.StepRecord{Step: "nodepools", Changes: []outcome.Change{{Action: "changed", Subject: "NodePool/a"}}})
+		if got := s.rollout(); (len(got.Names) == 0) != begun || got.Ended.IsZero() == begun {
+			t.Errorf("begun %v: %+v", begun, got)
+		}
+	}
+}
+
 // The schedule looks at the nodes of a rack whose first pass made the pools and failed later, and the next pass that ends well begins the
 // rollout. A pass that did not come to the pools is followed by nothing.
 func TestThePoolsOfAFirstPassThatFails(t *testing.T) {
@@ -179,15 +200,17 @@ func TestThePoolsOfAFirstPassThatFails(t *testing.T) {
 func TestThePoolsAreReadyAfterTheirStep(t *testing.T) {
 	for step, want := range map[string]store.Pools{
 		"queue": {{Pool: "b", Reason: "r", Since: "s"}, {Pool: "c", Ready: true, Unregistered: 1, Reason: "r", Since: "s"},
-			{Pool: "a", Outdated: 1, Since: "s"}},
-		"nodepools": {{Pool: "c", Ready: true, Unregistered: 1, Reason: "r", Since: "s"}, {Pool: "a", Ready: true, Outdated: 1, Since: "s"},
+			{Pool: "d", Ready: true, Reason: "its launches fail", Since: "s"}, {Pool: "a", Outdated: 1, Since: "s"}},
+		"nodepools": {{Pool: "c", Ready: true, Unregistered: 1, Reason: "r", Since: "s"},
+			{Pool: "d", Ready: true, Reason: "its launches fail", Since: "s"}, {Pool: "a", Ready: true, Outdated: 1, Since: "s"},
 			{Pool: "b", Ready: true}},
 	} {
 		s := applied(t)
 		s.run(event("Planned"))
 		known := s.rollout()
 		known.Pools = store.Pools{{Pool: "a", Outdated: 1, Since: "s"}, {Pool: "b", Since: "s", Reason: "r"},
-			{Pool: "c", Ready: true, Unregistered: 1, Since: "s", Reason: "r"}}
+			{Pool: "c", Ready: true, Unregistered: 1, Since: "s", Reason: "r"},
+			{Pool: "d", Ready: true, Since: "s", Reason: "its launches fail"}}
 		s.must(s.store.SaveRollout(t.Context(), *known))
 		e := event("Planned")
 		e.Steps = []string{step}

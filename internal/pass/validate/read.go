@@ -12,7 +12,6 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -160,10 +159,8 @@ func (v *Validate) refused(ctx context.Context, in input) (input, error) {
 	if last == nil {
 		return in, nil
 	}
-	for _, begun := range []string{outcome.CheckpointOff, outcome.CheckpointRemoval} {
-		if _, ok, err := v.Store.Checkpoints().Get(ctx, in.rack, begun); err != nil || ok {
-			return in, err
-		}
+	if begun, err := v.Store.TurningOff(ctx, in.rack); err != nil || begun {
+		return in, err
 	}
 	in.refusedOff, in.inForce = true, last
 	in.records.Goal, in.records.Params, in.records.Objects, in.records.Applied = last.Goal, last.Params, last.Digests, last.Applied

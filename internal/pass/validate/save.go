@@ -42,7 +42,8 @@ func (v *Validate) save(ctx context.Context, run store.Run, in input, d verdict)
 			return answer, err
 		}
 	}
-	if d.report && run.Values != "" && run.Values != in.reported.Values {
+	// While a change is written, also of a rack that is paused, of which no snapshot is made: who wrote is known only as long.
+	if d.report && (run.Values != "" || in.changes.Writing()) && d.values.Digest() != in.reported.Values {
 		if err := v.saveSettings(ctx, in, d); err != nil {
 			return answer, err
 		}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/store"
@@ -60,6 +61,25 @@ func TestSettings(t *testing.T) {
 	s.write("node_disk=31")
 	s.pass(false)
 	if got := s.settings().Changes; len(got) != 3 || got[0].Version != 90 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Who wrote what while the rack was paused is known when it goes on, though the record of changes keeps an ended one for minutes.
+func TestChangesDuringAPause(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.keep(1)
+	s.write("paused=true")
+	for _, text := range []string{`{"set":{"node_disk":"30"},"note":"a"}`, `{"set":{"node_type":"m5.large"},"note":"b"}`} {
+		s.change(text)
+		s.pass(false)
+		s.finish()
+		s.cloud.Pass(4 * time.Minute)
+	}
+	s.write("paused=false", "node_disk=30", "node_type=m5.large")
+	s.pass(false)
+	if got := s.settings().Changes; len(got) != 2 || got[0].Note != "a" || got[1].Note != "b" {
 		t.Errorf("%+v", got)
 	}
 }
