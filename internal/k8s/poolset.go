@@ -56,13 +56,16 @@ func (f PoolSet) Names() []string { return slices.Sorted(maps.Keys(f.names)) }
 // Has reports whether a pool belongs to the rack.
 func (f PoolSet) Has(pool string) bool { return f.names[pool] }
 
-// Claims lists the NodeClaims of the rack's pools.
-func (c *Client) Claims(ctx context.Context, set PoolSet) ([]unstructured.Unstructured, error) {
-	all, err := c.List(ctx, NodeClaim, "", "")
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(all, func(claim unstructured.Unstructured) bool { return !set.Owns(&claim) }), nil
+// Claims lists the NodeClaims of the rack's pools, without what says who wrote which field: there may be thousands.
+func (c *Client) Claims(ctx context.Context, set PoolSet) (claims []unstructured.Unstructured, err error) {
+	err = c.Each(ctx, NodeClaim, "", "", func(claim *unstructured.Unstructured) error {
+		if set.Owns(claim) {
+			claim.SetManagedFields(nil)
+			claims = append(claims, *claim)
+		}
+		return nil
+	})
+	return claims, err
 }
 
 // Owns reports whether a NodeClaim belongs to one of the rack's pools. If the NodePool is deleted, a NodeClaim is

@@ -155,8 +155,8 @@ type entry struct {
 	when func(*builder) bool
 }
 
-// prepare is the order for karpenter_auth_mode. A freeze comes first, so that it does not depend on what is wrong
-// elsewhere, and reaches the NodePools before a version of Karpenter that may find that nodes differ from what it would
+// prepare is the order for karpenter_auth_mode. A freeze comes first, but for the access that it needs, so that it does not depend
+// on what is wrong elsewhere, and reaches the NodePools before a version of Karpenter that may find that nodes differ from what it would
 // launch. The checks that need the API server come next, before anything else is
 // changed. They are repeated when Karpenter is turned on. When it is turned off, name conflicts must not block
 // that; the check of the capacity runs instead, so that a refusal leaves everything unchanged. Pods that an interrupted

@@ -116,8 +116,8 @@ func (a *Step) open(ctx context.Context, p *plan.Plan, w *resource.Writer) error
 	return err
 }
 
-// mode reports whether the cluster has the wanted access mode and is ACTIVE. If it has another mode, it starts the
-// change.
+// mode reports whether the cluster has the wanted access mode, and a change to it has ended. If it has another mode, it
+// starts the change.
 func (a *Step) mode(ctx context.Context, p *plan.Plan, w *resource.Writer) (bool, error) {
 	reached, status, err := a.reached(ctx, p)
 	last := updates.Last{EKS: a.EKS, Writer: w, Cluster: p.Cluster.Name}
@@ -125,8 +125,12 @@ func (a *Step) mode(ctx context.Context, p *plan.Plan, w *resource.Writer) (bool
 		return false, err
 	}
 	if reached {
-		last.Made()
-		return status == types.ClusterStatusActive, nil
+		if status == types.ClusterStatusUpdating && last.Begun() {
+			last.Continues()
+			return false, nil
+		}
+		last.Made() // an update of others, such as a new version of Kubernetes, may take an hour
+		return true, nil
 	}
 	if status == types.ClusterStatusUpdating { // from our last call, or somebody else's
 		last.Continues()

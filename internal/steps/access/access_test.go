@@ -232,6 +232,9 @@ func TestWaitsForAnotherUpdate(t *testing.T) {
 	s.cloud.EKS.Cluster.Status = types.ClusterStatusActive
 	s.opened()
 	s.unchanged()
+	t.Log("it holds up nothing where the mode is right")
+	s.cloud.EKS.Cluster.Status = types.ClusterStatusUpdating
+	s.unchanged()
 }
 
 func TestRepairsOnlyWhatDiffers(t *testing.T) {

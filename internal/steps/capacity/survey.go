@@ -48,6 +48,7 @@ func (r *run) readSurvey(ctx context.Context, leaving map[string]bool) (*survey,
 		if err != nil {
 			return err
 		}
+		node.Status.Images, node.ManagedFields = nil, nil // most of its size, and there may be thousands
 		s.nodes = append(s.nodes, node)
 		if node.Spec.Unschedulable && r.schedulable(node) { // Kubernetes taints each node that is cordoned
 			node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable })

@@ -16,7 +16,8 @@ import (
 
 // removeProfiles deletes the cluster's instance profiles that Karpenter left behind. Karpenter deletes a profile with
 // its EC2NodeClass; one is left if the controller, or the cluster with it, ended first. Profiles are found by their
-// path and not by their role, so that one whose role was removed by an interrupted call is found again.
+// path, so that one whose role was removed by an interrupted call is found again. One with a role that is not the rack's
+// is another Karpenter's, whose nodes run on.
 func (i *Step) removeProfiles(ctx context.Context, p *plan.Plan, w *resource.Writer) error {
 	path := ownership.ProfilePath(p.Cluster.Region, p.Cluster.Name)
 	profiles, err := i.profiles(ctx, path)
@@ -25,6 +26,11 @@ func (i *Step) removeProfiles(ctx context.Context, p *plan.Plan, w *resource.Wri
 	}
 	for _, profile := range profiles {
 		name := *profile.InstanceProfileName
+		if slices.ContainsFunc(profile.Roles, func(r types.Role) bool {
+			return !slices.Contains([]string{ownership.NodeRole(p.Rack), ownership.BuildNodeRole(p.Rack)}, *r.RoleName)
+		}) {
+			continue
+		}
 		for _, role := range profile.Roles {
 			_, err := i.IAM.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: &name,
 				RoleName: role.RoleName})

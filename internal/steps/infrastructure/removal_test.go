@@ -106,10 +106,10 @@ func TestProfilesThatKarpenterLeft(t *testing.T) {
 		cloud, i := begin()
 		run(t, i, wanted(true, true))
 		for name, path := range map[string]string{"a": "/karpenter/eu-central-1/demo/1/", "b": "/karpenter/eu-central-1/demo/2/",
-			"c": "/karpenter/eu-central-1/demo2/1/", "d": "/karpenter/us-east-1/demo/1/"} {
+			"c": "/karpenter/eu-central-1/demo2/1/", "d": "/karpenter/us-east-1/demo/1/", "e": "/karpenter/eu-central-1/demo/3/"} {
 			cloud.IAM.Profiles[name] = &awsfake.Profile{Path: path}
 		}
-		cloud.IAM.Profiles["a"].Role = nodesName
+		cloud.IAM.Profiles["a"].Role, cloud.IAM.Profiles["e"].Role = nodesName, "KarpenterNodeRole-demo" // another Karpenter's
 		cloud.EKS.Cluster = nil
 		off := wanted(false, true)
 		off.Cluster.Gone = true
@@ -121,7 +121,7 @@ func TestProfilesThatKarpenterLeft(t *testing.T) {
 		if _, err := i.Run(t.Context(), off, ""); err != nil {
 			t.Fatalf("after call %d: %v", n, err)
 		}
-		if left := slices.Sorted(maps.Keys(cloud.IAM.Profiles)); !slices.Equal(left, []string{"c", "d"}) || len(cloud.IAM.Roles) > 0 {
+		if left := slices.Sorted(maps.Keys(cloud.IAM.Profiles)); !slices.Equal(left, []string{"c", "d", "e"}) || len(cloud.IAM.Roles) > 0 {
 			t.Errorf("after call %d: profiles %v, roles %v", n, left, cloud.IAM.Roles)
 		}
 	}

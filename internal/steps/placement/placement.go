@@ -160,25 +160,26 @@ func (r *run) set(ctx context.Context, live *unstructured.Unstructured) error {
 	return cmp.Or(r.arbiter().Made(ctx, r.plan.Rack, baselineKey(live), pinned, ruling), waitFor(live, "its change has not been seen yet"))
 }
 
-// settling is how long after the placement a rollout that gets stuck counts as that of the placement, and not as one of its owner's
-// later. Kubernetes takes ten minutes for it, unless the owner wants another time.
+// settling is how long after the placement pods that do not get ready count as that of the placement, and not as something of their
+// owner's later. Kubernetes takes ten minutes to call a rollout stuck, unless the owner wants another time.
 const settling = time.Hour
 
-// watch waits for the rollout of a pinned Deployment, and undoes a placement that keeps its pods from running.
+// watch waits for the rollout of a pinned Deployment, and undoes a placement that keeps its pods from running. For what its owner's pods
+// lack later it does not wait.
 func (r *run) watch(ctx context.Context, live *unstructured.Unstructured, rollout k8s.Rollout) error {
 	reason, err := r.client.Unplaced(ctx, live, r.Now())
 	if err != nil {
 		return err
 	}
-	if reason == "" && rollout.Stuck {
+	if reason == "" {
 		placed, err := outcome.ReadContest(ctx, r.Contests, r.plan.Rack, baselineKey(live))
 		if err != nil || r.Now().Sub(placed.Written) >= settling {
 			return err
 		}
+		if !rollout.Stuck {
+			return waitFor(live, rollout.Note)
+		}
 		reason = rollout.Note
-	}
-	if reason == "" {
-		return waitFor(live, rollout.Note)
 	}
 	if err := r.unpin(ctx, live, unfit+outcome.Stamp(r.Now())); err != nil {
 		return err

@@ -230,6 +230,13 @@ func TestARolloutThatIsStuck(t *testing.T) {
 			if progress := s.run(changes...); progress.Wait > 0 || len(progress.Warnings) != len(changes) {
 				t.Errorf("%+v", progress)
 			}
+			if len(changes) == 0 { // its pods break once they have been ready, which Kubernetes never calls stuck
+				s.Status(api, object{"observedGeneration": s.Get(api).GetGeneration(), "replicas": 1, "updatedReplicas": 1,
+					"conditions": []any{object{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}}})
+				if progress := s.run(); progress.Wait > 0 || len(progress.Warnings) > 0 {
+					t.Errorf("%+v", progress)
+				}
+			}
 		})
 	}
 }
