@@ -105,13 +105,13 @@ func (s *sawhorse) nodeCheckMissing() awscloudwatch.IAlarm {
 	})
 }
 
-// failing triggers if calls of a function have failed in two periods of its schedule in a row. One that fails once is repeated, or
-// superseded by the next one.
+// failing triggers if calls of a function's alias have failed in two periods of its schedule in a row. One that fails once is repeated,
+// or superseded by the next one. Passes call versions, and tell of failures themselves.
 func (s *sawhorse) failing(function, of string, period awscdk.Duration) awscloudwatch.IAlarm {
 	return s.newAlarm(logicalID(function)+"Failing", &awscloudwatch.AlarmProps{
 		AlarmDescription: jsii.String("The function " + function + " has failed twice in a row, so that " + of + " of some racks, or of " +
 			"all, are missing: its log says why."),
-		Metric:    s.functions[function].MetricErrors(in(period)),
+		Metric:    s.aliases[function].MetricErrors(in(period)),
 		Threshold: jsii.Number(1), EvaluationPeriods: jsii.Number(2),
 		ComparisonOperator: awscloudwatch.ComparisonOperator_GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
 		TreatMissingData:   awscloudwatch.TreatMissingData_NOT_BREACHING,

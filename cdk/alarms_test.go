@@ -17,6 +17,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/metrics"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/pass/resync"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
@@ -237,6 +238,11 @@ func incidents(of *deployment) []incident {
 		{what: "node checks are missing", alarm: "NodeCheckMissing", unseen: span{100, 200}, late: true,
 			in: span{rounded(99, of.look) + 2*of.look, rounded(199, of.look) + of.look}},
 		{what: "one node check fails", happens: func(d *deployment) { d.publish(100, "AWS/Lambda Errors", d.of("Rollout"), 1) }},
+		{what: "passes call audit, which fails and is called again", happens: func(d *deployment) {
+			for minute := range hours {
+				d.publish(minute, "AWS/Lambda Errors", d.of("Audit")+":12", 1)
+			}
+		}},
 		{what: "a hold is 23 hours old", happens: measures(of.tick, func(w metrics.Writer) error { return w.Hold(23 * time.Hour) })},
 		{what: "a hold is 25 hours old", alarm: "HoldOld", in: span{rounded(99+of.tick, of.tick), rounded(159, of.tick) + period},
 			happens: measures(of.tick, func(w metrics.Writer) error { return w.Hold(25 * time.Hour) })},
@@ -248,7 +254,7 @@ func incidents(of *deployment) []incident {
 		all = append(all, incident{what: function + " fails each time", alarm: function + "Failing",
 			in: span{100 + every, 200 + every}, happens: func(d *deployment) {
 				for minute := range hours {
-					d.publish(minute, "AWS/Lambda Errors", d.of(function), map[bool]float64{true: 1}[span{100, 201}.has(minute)])
+					d.publish(minute, "AWS/Lambda Errors", d.of(function)+":"+ownership.Alias, map[bool]float64{true: 1}[span{100, 201}.has(minute)])
 				}
 			}})
 	}

@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/metrics"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
+
+// dashboardName is the dashboard's name. The dashboards of all regions share an account's names.
+func (s *sawhorse) dashboardName() string { return s.StackName + "-" + *awscdk.Aws_REGION() }
 
 // addDashboard adds the dashboard. From top to bottom it shows whether every rack matches its parameters, what is
 // wrong, what was changed recently, and the health of Sawhorse itself.
@@ -21,7 +25,7 @@ func (s *sawhorse) addDashboard() {
 		throttles = append(throttles, s.functions[f.name].MetricThrottles(sum()))
 	}
 	board := awscloudwatch.NewDashboard(s.stack, jsii.String("Dashboard"),
-		&awscloudwatch.DashboardProps{DashboardName: jsii.String(s.StackName)})
+		&awscloudwatch.DashboardProps{DashboardName: jsii.String(s.dashboardName())})
 	board.AddWidgets(awscloudwatch.NewSingleValueWidget(&awscloudwatch.SingleValueWidgetProps{
 		Title: jsii.String("Is every rack as its parameters say? 0: yes, 1: rejected, failed, paused or degraded; its status says why"),
 		// The latest value. A rack that is out of line sends one in each resync interval, and one whenever it has

@@ -80,7 +80,7 @@ func (s *sawhorse) operatorPermissions(racks []string) []awsiam.PolicyStatement 
 // for seeing the logs and metrics.
 func (s *sawhorse) viewerPermissions() []awsiam.PolicyStatement {
 	execution := arn("states", "execution:"+s.machineName()+":*")
-	dashboard := arnOf("cloudwatch", "", *awscdk.Aws_ACCOUNT_ID(), "dashboard/"+s.StackName)
+	dashboard := arnOf("cloudwatch", "", *awscdk.Aws_ACCOUNT_ID(), "dashboard/"+s.dashboardName())
 	return []awsiam.PolicyStatement{
 		allow([]string{"ssm:GetParameter", "ssm:GetParameters", "ssm:GetParametersByPath", "ssm:GetParameterHistory"}, s.rackARNs("*")),
 		s.readHold(),

@@ -57,6 +57,18 @@ func TestOperatorsWriteTheNamedRacks(t *testing.T) {
 	}
 }
 
+// Stacks of the same name may exist in several regions, so the names of what is in all regions have the region in them.
+func TestNamesOfWhatIsInAllRegions(t *testing.T) {
+	for kind, property := range map[string]string{"AWS::IAM::ManagedPolicy": "ManagedPolicyName", "AWS::IAM::Role": "RoleName",
+		"AWS::CloudWatch::Dashboard": "DashboardName", "AWS::IAM::InstanceProfile": "InstanceProfileName"} {
+		for id, r := range production.all(kind) {
+			if name := r.Properties[property]; name != nil && !strings.Contains(text(name), "AWS::Region") {
+				t.Errorf("%s is named %s in each region", id, text(name))
+			}
+		}
+	}
+}
+
 // The hold stops all racks, so the policies of the operators of racks do not let them write it. Viewers read it.
 func TestNobodyIsGivenTheHold(t *testing.T) {
 	for _, of := range []template{production, custom} {

@@ -52,7 +52,7 @@ func snapshotsOf(c *cobra.Command, rack, begins string) (all []cobra.Completion)
 	}
 	summaries, _ := store.History(ctx, records, rack, false)
 	for _, s := range summaries {
-		about := strings.TrimSpace(s.Time.Format(time.RFC3339) + " " + s.Note)
+		about := strings.TrimSpace(s.Time.Format(time.RFC3339) + " " + plain(s.Note))
 		all = append(all, cobra.CompletionWithDesc(fmt.Sprint(begins, s.Number), about))
 	}
 	return all

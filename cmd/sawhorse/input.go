@@ -140,12 +140,12 @@ func texts(field string, raw json.RawMessage) (map[string]string, error) {
 	return all, nil
 }
 
-// plain returns a name from user input on one line.
-func plain(name string) string {
-	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return strconv.Quote(name)
+// plain returns a text of somebody else's, such as a name from user input, on one line.
+func plain(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(text)
 	}
-	return name
+	return text
 }
 
 // inQuotes returns a JSON value as the text that it should have been.

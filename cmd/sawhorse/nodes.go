@@ -101,7 +101,7 @@ func changes(out io.Writer, now func() time.Time) func(store.Status) {
 			lines = append(lines, line)
 		}
 		for _, w := range s.Waiting {
-			lines = append(lines, fmt.Sprintf("%-20s %s: %s", "waiting", w, w.Reason))
+			lines = append(lines, fmt.Sprintf("%-20s %s: %s", "waiting", w, plain(w.Reason)))
 		}
 		for _, line := range lines {
 			if !slices.Contains(said, line) {
@@ -116,7 +116,7 @@ func changes(out io.Writer, now func() time.Time) func(store.Status) {
 func moving(m store.Migrating) string {
 	text := fmt.Sprintf("migrating  %d nodes of %d node groups are to be emptied", m.Nodes, m.Groups)
 	if m.Held != "" {
-		text += ", held since " + m.Since + ": " + m.Held
+		text += ", held since " + m.Since + ": " + plain(m.Held)
 	}
 	return text
 }
@@ -143,10 +143,10 @@ func about(p store.Pool) string {
 		text += " since " + p.Since
 	}
 	if p.Reason != "" {
-		text += ": " + p.Reason
+		text += ": " + plain(p.Reason)
 	}
 	if p.Held != "" {
-		text += ", held: " + p.Held
+		text += ", held: " + plain(p.Held)
 	}
 	return text
 }

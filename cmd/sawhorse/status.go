@@ -166,7 +166,7 @@ func show(s store.Status) {
 	list("problem", s.Problems)
 	list("warning", s.Warnings)
 	if c := s.Change; c != nil {
-		fmt.Println(strings.TrimSpace(fmt.Sprintf("change   version %d  %s  %s", c.Version, c.Outcome, c.Note)))
+		fmt.Println(strings.TrimSpace(fmt.Sprintf("change   version %d  %s  %s", c.Version, c.Outcome, plain(c.Note))))
 		list("        ", c.Problems)
 	}
 	if f := s.Failure; f != nil {
@@ -190,7 +190,7 @@ func show(s store.Status) {
 		fmt.Println(text)
 	}
 	for _, w := range s.Waiting {
-		fmt.Printf("waiting  %s: %s\n", w, w.Reason)
+		fmt.Printf("waiting  %s: %s\n", w, plain(w.Reason))
 	}
 	if m := s.Migrating; m != nil {
 		fmt.Println(moving(*m))

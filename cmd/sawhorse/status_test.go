@@ -130,6 +130,13 @@ and 2 more, complete in the rack's records
 			"Paused  generation 10  2026-11-21T05:00:00Z  0.0 s\nbrake    karpenter_freeze\nbrake    paused\ndue      nodepools\n", "", 0},
 		{"a change that was refused", statusText(t, changed), "Reconciled  generation 12  2026-11-21T07:00:00Z  0.0 s\n" +
 			"change   version 3  Refused  more room\n          node_disk: no\n", "", 0},
+		{"what would garble the terminal, or look like something else", statusText(t, store.Status{
+			Rack: "prod", State: outcome.StateReconciled, Generation: 12, Time: "2026-11-21T07:00:00Z",
+			Change: &store.ChangeStatus{Version: 3, Outcome: store.ChangeWritten, Note: "x\nfailure  step queue"},
+			Pools:  store.Pools{{Pool: "gpu", Ready: true, Held: "no\x1b[2J", Reason: "a\nb"}},
+		}), "Reconciled  generation 12  2026-11-21T07:00:00Z  0.0 s\n" + `change   version 3  Written  "x\nfailure  step queue"
+pool     gpu  0 nodes: "a\nb", held: "no\x1b[2J"
+`, "", 0},
 		{"degraded", statusText(t, degradedPools), `Degraded  generation 11  2026-11-21T06:00:00Z  0.0 s
 pool     gpu  0 nodes, not Ready since 2026-11-21T05:58:00Z: EC2NodeClass/gpu: SubnetsReady=False
 pool     workload  12 nodes, 3 outdated since 2026-11-21T05:50:00Z
