@@ -133,11 +133,13 @@ func (d Deployment) without(elements []string) []string {
 	return slices.DeleteFunc(elements, func(element string) bool { return slices.Contains(d.Proxies, element) })
 }
 
-// Authorized reports whether the cluster's owner has let the rack in with the tag, or its access has been migrated before. EKS
-// never returns a cluster to CONFIG_MAP: a cluster in that mode was created again under the name of the rack's former
-// cluster, so it needs the tag.
+// Authorized reports whether the cluster's owner has let the rack in with the tag, or its access has been migrated before. A cluster
+// that was created again under the name of the rack's former cluster needs the tag: it has another OIDC issuer, and may be in the mode
+// CONFIG_MAP, to which EKS never returns a cluster.
 func (f Facts) Authorized(rack string) bool {
-	migrated := (f.Records.Goal == GoalAccess || f.Records.Goal == GoalKarpenter) && f.Cluster.AuthMode != "CONFIG_MAP"
+	was, is := f.Records.Issuer, f.Cluster.OIDCIssuer
+	migrated := (f.Records.Goal == GoalAccess || f.Records.Goal == GoalKarpenter) && f.Cluster.AuthMode != "CONFIG_MAP" &&
+		(was == "" || is == "" || was == is)
 	return migrated || f.tagged(rack)
 }
 
@@ -149,7 +151,7 @@ func (f Facts) tagged(rack string) bool {
 
 // Restricted returns what may be known of a cluster whose owner has not let the rack in: what Authorized looks at.
 func (c ClusterFacts) Restricted() *ClusterFacts {
-	return &ClusterFacts{Cluster: Cluster{Name: c.Name, ARN: c.ARN}, AuthMode: c.AuthMode, Tags: c.Tags}
+	return &ClusterFacts{Cluster: Cluster{Name: c.Name, ARN: c.ARN, OIDCIssuer: c.OIDCIssuer}, AuthMode: c.AuthMode, Tags: c.Tags}
 }
 
 // PoolFacts describes what one NodePool runs: the number of its nodes, and their total capacity as Kubernetes
@@ -196,6 +198,8 @@ type Records struct {
 	Paused bool `json:"paused,omitempty"`
 	// Held means that the last pass found the rack held by the stack's hold.
 	Held bool `json:"held,omitempty"`
+	// Issuer is the OIDC issuer of the cluster that the plan in force is for, or empty if that is not known.
+	Issuer string `json:"-"`
 	// Params has the parameters of the last accepted plan, as written.
 	Params map[string]string `json:"params,omitempty"`
 	// Objects has the digests of the objects that these parameters name, by s3:// URI.

@@ -135,6 +135,9 @@ func (v *Validate) stored(ctx context.Context, of request) (in input, err error)
 	if in.inForce != nil && in.inForce.Params == nil && in.inForce.From == in.records.From() { // an earlier release made it
 		in.inForce.Params, in.inForce.Digests = in.records.Params, in.records.Objects
 	}
+	if in.inForce != nil {
+		in.records.Issuer = in.inForce.Cluster.OIDCIssuer
+	}
 	if err == nil {
 		in, err = v.refused(ctx, in)
 	}

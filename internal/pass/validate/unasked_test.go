@@ -122,16 +122,19 @@ func TestARackThatWasOnBeforeTheTag(t *testing.T) {
 
 // A cluster that was created again under the same name is a different cluster, and has no tags.
 func TestAClusterThatWasMadeAnew(t *testing.T) {
-	s := begin(t, auth, on)
-	s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
-	s.pass(false)
-	s.cloud.EKS.Cluster.Tags, s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = nil, types.AuthenticationModeConfigMap
-	s.all, s.audited = true, nil
-	for _, full := range []bool{false, true} { // it is not repaired either
-		s.wants(s.pass(full), outcome.PassRejected, true, "")
-	}
-	if !slices.Equal(s.audited, []string{"queue", "queue"}) { // whose queue is not in the cluster
-		t.Errorf("audited %v", s.audited)
+	for _, mode := range types.AuthenticationMode("").Values() {
+		s := begin(t, auth, on)
+		s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
+		s.pass(false)
+		s.cloud.EKS.Cluster.Tags, s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = nil, mode
+		s.cloud.EKS.Cluster.Identity.Oidc.Issuer = new("https://oidc.example/id/ANOTHER")
+		s.all, s.audited = true, nil
+		for _, full := range []bool{false, true} { // it is not repaired either
+			s.wants(s.pass(full), outcome.PassRejected, true, "")
+		}
+		if !slices.Equal(s.audited, []string{"queue", "queue"}) { // whose queue is not in the cluster
+			t.Errorf("%s: audited %v", mode, s.audited)
+		}
 	}
 }
 
