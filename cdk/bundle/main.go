@@ -14,7 +14,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // goarch is Go's name for each of Lambda's architectures.
@@ -56,12 +59,18 @@ func bundle(architecture, dist string) error {
 	if err != nil {
 		return fmt.Errorf("functions: list: %w", err)
 	}
+	var packs errgroup.Group
+	packs.SetLimit(runtime.GOMAXPROCS(0))
 	for _, function := range functions {
-		if err := pack(filepath.Join(binaries, function.Name()), filepath.Join(folder, function.Name()+".zip")); err != nil {
-			return fmt.Errorf("function %s: pack: %w", function.Name(), err)
-		}
+		packs.Go(func() error {
+			err := pack(filepath.Join(binaries, function.Name()), filepath.Join(folder, function.Name()+".zip"))
+			if err != nil {
+				return fmt.Errorf("function %s: pack: %w", function.Name(), err)
+			}
+			return nil
+		})
 	}
-	return nil
+	return packs.Wait()
 }
 
 // pack writes a zip with one file, bootstrap, with a fixed time. If the zip already contains just that, pack leaves it
