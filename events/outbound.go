@@ -128,7 +128,8 @@ func (Rejected) DetailType() string { return TypeRejected }
 // ReconcileFailed is sent when a step failed. The next event or the schedule tries again.
 type ReconcileFailed struct {
 	Pass
-	// Step is the step that failed. It is validate or report if the failure was not in a step of the plan.
+	// Step is the step that failed. It is validate or report if the failure was not in a step of the plan, and empty if it is not known
+	// where.
 	Step string `json:"step,omitempty"`
 	// Error is the error's name in the state machine.
 	Error string `json:"error"`

@@ -115,7 +115,7 @@ func (w *watcher) write(ctx context.Context, done *carried, how application, obj
 		return err
 	}
 	if done.DryRun != nil {
-		showSteps(to, *done.DryRun, p.paused)
+		showSteps(to, *done.DryRun, p.stopped)
 	}
 	switch {
 	case !p.Accepted:

@@ -105,9 +105,10 @@ type proposal struct {
 	// tree is what the rack had when the proposal was made, and last its last snapshot, or nil if that is not known.
 	tree store.Tree
 	last *store.Snapshot
-	// problems are those that the rack has without the proposal, and paused means that a pass would take no step with it.
+	// problems are those that the rack has without the proposal, and stopped says why a pass would take no step
+	// with it: the rack is paused or held.
 	problems []params.Problem
-	paused   bool
+	stopped  string
 	// expect is the snapshot whose values that were, or 0 if that is not known.
 	expect int64
 	// inForce means that the last pass found the rack to be as the last snapshot has it. After others, what is in S3 may differ from that.
@@ -197,8 +198,14 @@ func (w *watcher) compare(ctx context.Context, p *proposal, tree store.Tree, wan
 	}
 	before, _ := input{Rack: w.rack, Params: now, Previous: previous}.outlook()
 	after, paused := input{Rack: w.rack, Params: then, Previous: previous}.outlook()
-	if p.problems, p.paused = before.Problems, paused; status != nil {
+	if p.problems = before.Problems; status != nil {
 		p.problems = append(p.problems, status.Problems...) // those too that only a pass sees
+	}
+	switch {
+	case paused:
+		p.stopped = "paused"
+	case status != nil && slices.Contains(status.Brakes, "hold"):
+		p.stopped = "held"
 	}
 	p.judge(after.answer)
 	p.Pools = after.Pools

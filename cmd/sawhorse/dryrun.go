@@ -158,16 +158,16 @@ func (p *passes) startedBy(ctx context.Context, event string, since time.Time) (
 	return "", nil
 }
 
-// showSteps prints what a dry pass says that a pass would do, in a rack that is paused or not.
-func showSteps(to io.Writer, pass events.Pass, paused bool) {
+// showSteps prints what a dry pass says that a pass would do, and why it would not do it now.
+func showSteps(to io.Writer, pass events.Pass, stopped string) {
 	switch {
 	case len(pass.Problems) > 0:
 		return
 	case len(pass.Steps) == 0:
 		fmt.Fprintln(to, "a pass would find nothing to do")
 		return
-	case paused:
-		fmt.Fprintln(to, isPaused)
+	case stopped != "":
+		fmt.Fprintln(to, stopped+takesNone)
 	}
 	fmt.Fprintf(to, "a pass would take these steps: %s\n", strings.Join(pass.Steps, ", "))
 	for _, d := range pass.Differences {

@@ -74,19 +74,23 @@ func TestApplyDryRunIsJudgedByADryPass(t *testing.T) {
 func TestApplyDryRunOfARackThatIsPaused(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	for _, paused := range []bool{true, false} {
+	for _, stopped := range []string{"paused", ""} {
 		out.Reset()
-		showSteps(&out, events.Pass{Steps: []string{"nodepools"}}, paused)
-		if strings.HasPrefix(out.String(), isPaused+"\n") != paused {
-			t.Errorf("paused %v: %s", paused, out.String())
+		showSteps(&out, events.Pass{Steps: []string{"nodepools"}}, stopped)
+		if strings.HasPrefix(out.String(), "paused: a pass would report these steps, and take none of them\n") != (stopped != "") {
+			t.Errorf("stopped %q: %s", stopped, out.String())
 		}
 	}
 	s := turnedOn(t)
 	s.cloud.SSM.Values[folder+"paused"] = "true"
-	for text, paused := range map[string]bool{"karpenter_cpu_limit=200": true, "paused=unset": false} {
-		if p, _ := s.proposes(text, false); p.paused != paused {
-			t.Errorf("%s: paused %v", text, p.paused)
+	for text, stopped := range map[string]string{"karpenter_cpu_limit=200": "paused", "paused=unset": ""} {
+		if p, _ := s.proposes(text, false); p.stopped != stopped {
+			t.Errorf("%s: stopped %q", text, p.stopped)
 		}
+	}
+	s.status.Brakes = []string{"hold"}
+	if p, _ := s.proposes("paused=unset", false); p.stopped != "held" {
+		t.Errorf("held: stopped %q", p.stopped)
 	}
 }
 

@@ -75,7 +75,7 @@ func bars(out io.Writer) func(store.Status) {
 		}
 		for _, w := range s.Waiting {
 			drawn++
-			fmt.Fprintf(out, "waiting  %s: %s\n", w, w.Reason)
+			fmt.Fprintf(out, "waiting  %s: %s\n", w, plain(w.Reason))
 		}
 	}
 }

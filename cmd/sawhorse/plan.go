@@ -114,8 +114,8 @@ func (in input) unknown(pools []plan.Effect) (all []string) {
 	return all
 }
 
-// isPaused is said of the steps for a rack that is paused.
-const isPaused = "paused: a pass would report these steps, and take none of them"
+// takesNone is said of the steps for a rack that is paused or held.
+const takesNone = ": a pass would report these steps, and take none of them"
 
 func (o outlook) print(paused bool) {
 	tell(os.Stdout, o.answer)
@@ -127,7 +127,7 @@ func (o outlook) print(paused bool) {
 	case len(o.Steps) == 0:
 		fmt.Println("nothing to do")
 	case paused:
-		fmt.Println(isPaused)
+		fmt.Println("paused" + takesNone)
 	}
 	for i, step := range o.Steps {
 		fmt.Printf("%2d. %-20s %s\n", i+1, step.Name, step.Why)

@@ -135,7 +135,7 @@ func doing(r store.Running) string {
 		text += " since " + r.Since.Format(time.RFC3339)
 	}
 	if r.Note != "" {
-		text += ": " + r.Note
+		text += ": " + plain(r.Note)
 	}
 	return text
 }
@@ -174,7 +174,7 @@ func show(s store.Status) {
 		if f.Step != "" { // otherwise it is not known how far the pass came
 			where = "step " + f.Step + ": "
 		}
-		fmt.Printf("failure  %s%s: %s\n         %s\n", where, f.Error, f.Reason, f.Remedy)
+		fmt.Printf("failure  %s%s: %s\n         %s\n", where, f.Error, plain(f.Reason), f.Remedy)
 	}
 	for _, step := range s.Steps {
 		fmt.Printf("due      %s\n", step)

@@ -138,8 +138,15 @@ func (o *Observer) imageReads(config params.Config, known plan.Facts, facts *pla
 			if err = o.aged(ctx, config, kubernetes, facts); err != nil {
 				return err
 			}
-			aliases := slices.Concat(config.Aliases(), slices.Collect(maps.Values(facts.Aged)))
-			facts.AliasImages, err = o.aliasImages(ctx, aliases, kubernetes, o.Kubernetes)
+			if facts.AliasImages, err = o.aliasImages(ctx, config.Aliases(), kubernetes, o.Kubernetes); err != nil || facts.Aged == nil {
+				return err
+			}
+			// Of another version of Kubernetes, another release is the one of that age.
+			releases, err := o.aliasImages(ctx, slices.Collect(maps.Values(facts.Aged)), kubernetes)
+			if releases != nil {
+				maps.Copy(releases, facts.AliasImages)
+				facts.AliasImages = releases
+			}
 			return err
 		},
 	}

@@ -41,8 +41,8 @@ type Facts struct {
 	// Images maps what karpenter_config names, IDs of images and public parameters that have one, to images. What EC2 shows
 	// the account no image for is left out.
 	Images map[string]Image `json:"images,omitempty"`
-	// AliasImages maps the public parameters that Karpenter reads for the written aliases (BehindAlias) to the IDs of images that they
-	// have, "" for a parameter that does not exist. What was not looked up is left out.
+	// AliasImages maps the public parameters that Karpenter reads for the written aliases, and for the releases in Aged (BehindAlias), to
+	// the IDs of images that they have, "" for a parameter that does not exist. What was not looked up is left out.
 	AliasImages map[string]string `json:"aliasImages,omitempty"`
 	// Aged maps aliases by age, such as al2023@latest-7d, to the alias of the release that they name today, "" if AWS has none. What was
 	// not looked up is left out.

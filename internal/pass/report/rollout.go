@@ -66,15 +66,19 @@ func (r *Report) rollout(ctx context.Context, event Event, run store.Run, status
 }
 
 // withoutRemoved takes pools out of the record that the plan does not have any more: the pass has removed them, although it did not end
-// well. Otherwise the schedule would miss them. A plan that turns Karpenter off and is refused removes none.
+// well. Otherwise the schedule would miss them. Where turning Karpenter off is refused, that is the plan before.
 func (r *Report) withoutRemoved(ctx context.Context, rollout *store.Rollout, records plan.Records) (*store.Rollout, error) {
 	p, err := r.Store.Plan(ctx, rollout.Rack)
 	if err != nil || p == nil {
 		return rollout, err
 	}
-	if p.Refused(records.Applied) != nil {
-		if begun, err := r.Store.TurningOff(ctx, rollout.Rack); err != nil || !begun {
+	if last := p.Refused(records.Applied); last != nil {
+		begun, err := r.Store.TurningOff(ctx, rollout.Rack)
+		if err != nil {
 			return rollout, err
+		}
+		if !begun {
+			p = last
 		}
 	}
 	planned := p.NodePools.Names()

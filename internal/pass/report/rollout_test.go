@@ -137,7 +137,7 @@ func TestAPoolThatAPassHasRemovedWhichThenFails(t *testing.T) {
 	}
 }
 
-// Turning off that is refused in a pass that has changed pools before takes none of them away.
+// Turning off that is refused in a pass that has changed pools before takes none of those away that the pass has left.
 func TestPoolsWhileTurningOffIsRefused(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		s := applied(t)
@@ -145,6 +145,7 @@ func TestPoolsWhileTurningOffIsRefused(t *testing.T) {
 		last, err := s.store.Plan(t.Context(), "demo")
 		s.must(err)
 		last.Goal, last.Steps = plan.GoalKarpenter, []plan.Step{{Name: "nodepools", Fingerprint: "1"}}
+		last.NodePools.Objects = last.NodePools.Objects[:2] // without the pool a, which the pass took away before
 		s.must(s.store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: "demo", Goal: plan.GoalAccess, Last: last,
 			Steps: []plan.Step{{Name: plan.FitStep, Fingerprint: "2"}, {Name: "nodepools", Fingerprint: "3"}}}))
 		if begun {
@@ -152,7 +153,8 @@ func TestPoolsWhileTurningOffIsRefused(t *testing.T) {
 		}
 		s.again(8, store.Run{Outcome: "Rejected", Goal: "access"}, event("Rejected"),
 			store.StepRecord{Step: "nodepools", Changes: []outcome.Change{{Action: "changed", Subject: "NodePool/a"}}})
-		if got := s.rollout(); (len(got.Names) == 0) != begun || got.Ended.IsZero() == begun {
+		want := map[bool][]string{false: {"workload"}, true: nil}[begun]
+		if got := s.rollout(); !slices.Equal(got.Names, want) || got.Ended.IsZero() == begun {
 			t.Errorf("begun %v: %+v", begun, got)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // Aliases returns problems with aliases that lack an AMI which a pool's nodes need under the cluster's version of Kubernetes. Where
-// the plan in force (nil if there is none) has the alias for the same nodes, the cluster has been upgraded since: those are warnings,
-// so that the pool keeps what it has.
+// the plan in force (nil if there is none) has the alias for the same nodes, the cluster has been upgraded since, and where it has the
+// pool, nobody has written the release that an age names: those are warnings, so that the pool keeps what it has.
 func (c Compiled) Aliases(facts plan.Facts, inForce *plan.Plan) (problems, warnings []params.Problem) {
 	var refused, known findings
 	for _, d := range c.drafts {
@@ -23,26 +23,29 @@ func (c Compiled) Aliases(facts plan.Facts, inForce *plan.Plan) (problems, warni
 		}
 		for i, term := range objects(d.class.spec()["amiSelectorTerms"]) {
 			alias, _ := term["alias"].(string)
-			missing, from := absentOf(alias, c.version, d, facts), d.class.blame("amiSelectorTerms", fmt.Sprint(i), "alias")
-			none := c.withoutAL2(alias)
+			missing, none := absentOf(alias, c.version, d, facts), c.withoutAL2(alias)
 			if len(missing) == 0 && !none {
 				continue
 			}
 			found, end := &refused, "Karpenter would launch none"
-			if selects(inForce, d.name, "amiSelectorTerms", term) &&
-				(none || containsAll(absentOf(alias, c.version, inForceDraft(inForce, d.name), facts), missing)) {
+			is, aged := named(alias, facts)
+			switch {
+			case selects(inForce, d.name, "amiSelectorTerms", term) &&
+				(none || containsAll(absentOf(alias, c.version, inForceDraft(inForce, d.name), facts), missing)):
 				found, end = &known, "Karpenter launches them only with images that it found under an earlier Kubernetes, and nodes that run stay"
+			case aged && specIn(inForce, "NodePool", d.name) != nil:
+				found, end = &known, "Karpenter launches none of them until there is one, and nodes that run stay"
 			}
+			from := d.class.blame("amiSelectorTerms", fmt.Sprint(i), "alias")
 			if none {
 				found.refuse(from, "is %s, and EKS has no AMI of Amazon Linux 2 for Kubernetes 1.%d and later, which the cluster runs (%s), "+
-					"for nodes of NodePool %s: %s; write al2023@latest or bottlerocket@latest", params.Quoted(alias), plan.WithoutAL2, c.version,
-					d.name, end)
+					"for nodes of NodePool %s: %s; write al2023@latest or bottlerocket@latest", is, plan.WithoutAL2, c.version, d.name, end)
 				continue
 			}
 			family, _, _ := strings.Cut(alias, "@")
 			found.refuse(from, "is %s, of which AWS has no AMI for %s under Kubernetes %s, "+
 				"and NodePool %s may have such nodes: %s; write a version that has it, or %s@latest, or requirements that leave these nodes out",
-				params.Quoted(alias), strings.Join(missing, ", "), c.version, d.name, end, family)
+				is, strings.Join(missing, ", "), c.version, d.name, end, family)
 		}
 	}
 	refused, known = firsts(refused), firsts(known)
@@ -61,6 +64,16 @@ func (c Compiled) Aliases(facts plan.Facts, inForce *plan.Plan) (problems, warni
 		}
 	}
 	return refused, known
+}
+
+// named returns an alias as it was written, and whether that names a release by its age.
+func named(alias string, facts plan.Facts) (text string, aged bool) {
+	for written, release := range facts.Aged {
+		if release == alias {
+			return params.Quoted(written) + ", now " + alias, true
+		}
+	}
+	return params.Quoted(alias), false
 }
 
 // firsts returns the first problem of each place: one alias is for many pools.

@@ -99,6 +99,16 @@ func (c change) drifts(claim *karpenter.NodeClaim) map[string]certainty {
 			all[reason] = max(all[reason], how)
 		}
 	}
+	for _, reason := range c.moved {
+		note(reason, may)
+	}
+	switch {
+	case c.age == 0:
+	case claim == nil:
+		note(rotated, may)
+	case claim.Labels[ownership.Rotating] == "" && !c.now.Before(claim.CreationTimestamp.Add(c.age)):
+		note(rotated, replaced)
+	}
 	if !c.was.good || !c.is.good {
 		note(nodePoolDrifted, may)
 		note(nodeClassDrift, may)
@@ -120,16 +130,6 @@ func (c change) drifts(claim *karpenter.NodeClaim) map[string]certainty {
 	note(requirementsDrifted, c.requirements(claim))
 	note(amiDrift, c.amis(claim))
 	note(reservationDrift, c.reservations(claim))
-	for _, reason := range c.moved {
-		note(reason, may)
-	}
-	switch {
-	case c.age == 0:
-	case claim == nil:
-		note(rotated, may)
-	case claim.Labels[ownership.Rotating] == "" && !c.now.Before(claim.CreationTimestamp.Add(c.age)):
-		note(rotated, replaced)
-	}
 	if reason := c.found(claim); reason != "" {
 		note(reason, replaced)
 	}

@@ -151,8 +151,8 @@ func (a *Step) mode(ctx context.Context, p *plan.Plan, w *resource.Writer) (bool
 	if errors.As(err, new(*types.InvalidParameterException)) {
 		// EKS also refuses a mode that the cluster already has: another update has ended meanwhile, or the answer to
 		// our first try was lost.
-		if reached, status, failed := a.reached(ctx, p); failed != nil || reached {
-			return status == types.ClusterStatusActive, failed
+		if reached, _, failed := a.reached(ctx, p); failed != nil || reached {
+			return reached, failed
 		}
 	}
 	if err != nil {

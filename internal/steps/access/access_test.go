@@ -235,6 +235,14 @@ func TestWaitsForAnotherUpdate(t *testing.T) {
 	t.Log("it holds up nothing where the mode is right")
 	s.cloud.EKS.Cluster.Status = types.ClusterStatusUpdating
 	s.unchanged()
+	t.Log("but our own does, also where EKS shows the mode before its end")
+	s = begin(t)
+	s.run()
+	s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
+	s.cloud.EKS.Cluster.Status = types.ClusterStatusUpdating
+	if progress, _ := s.run(); progress.Wait == 0 {
+		t.Errorf("%+v", progress)
+	}
 }
 
 func TestRepairsOnlyWhatDiffers(t *testing.T) {
