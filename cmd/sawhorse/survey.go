@@ -131,7 +131,9 @@ func survey(ctx context.Context, client *k8s.Client) (*seen, error) {
 		s.nodes[nodes[i].Name] = &nodes[i]
 	}
 	for _, pod := range pods {
-		s.pods[pod.Spec.NodeName] = append(s.pods[pod.Spec.NodeName], pod)
+		if node := pod.Spec.NodeName; node != "" { // a NodeClaim without a node has no pods
+			s.pods[node] = append(s.pods[node], pod)
+		}
 	}
 	return s, s.listen(ctx, client)
 }

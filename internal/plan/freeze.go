@@ -45,10 +45,7 @@ func frozen(pool Object) Object {
 	spec, disruption := map[string]any{}, map[string]any{}
 	maps.Copy(spec, fields(pool["spec"]))
 	maps.Copy(disruption, fields(spec["disruption"]))
-	budgets, given := disruption["budgets"].([]any)
-	if !given { // the CRD's default, which a pool that the plan does not have any more gets back from the live one
-		budgets = []any{map[string]any{"nodes": "10%"}}
-	}
+	budgets, _ := disruption["budgets"].([]any)
 	disruption["budgets"] = FrozenBudgets(budgets)
 	spec["disruption"], pool["spec"] = disruption, spec
 	return pool

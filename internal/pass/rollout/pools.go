@@ -307,7 +307,9 @@ func (p *pool) judge(before store.Pool, now time.Time) {
 		}
 		return
 	}
-	if healthy, began, text := k8s.Condition(p.object, "NodeRegistrationHealthy"); healthy == "False" {
+	// Karpenter's condition is about its last four nodes: after two that did not come it takes three that did. The first one shows that they
+	// come again.
+	if healthy, began, text := k8s.Condition(p.object, "NodeRegistrationHealthy"); healthy == "False" && !p.registered.After(began) {
 		p.begins(began)
 		p.Reason = outcome.ShortenTo(mostReason, "NodePool/"+p.Pool.Pool+": "+text)
 	}

@@ -240,8 +240,8 @@ func TestWaitsForAnotherUpdate(t *testing.T) {
 	s.run()
 	s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
 	s.cloud.EKS.Cluster.Status = types.ClusterStatusUpdating
-	if progress, _ := s.run(); progress.Wait == 0 {
-		t.Errorf("%+v", progress)
+	if progress, changes := s.run(); progress.Wait == 0 || changes != "" {
+		t.Errorf("%s, %+v", changes, progress)
 	}
 }
 

@@ -111,11 +111,17 @@ const zero = "min 0, desired 0"
 
 func (n *Step) arbiter() outcome.Arbiter { return outcome.Arbiter{Contests: n.Contests, Now: n.Now} }
 
+// empties reports whether the plan empties a group's nodes, as one that is replaced or migrated.
+func (n *run) empties(name string) bool {
+	return slices.Contains(n.plan.Nodegroups.Migration.Groups, name) ||
+		slices.ContainsFunc(n.plan.Nodegroups.Replaced, func(r plan.Replacement) bool { return r.Group == name })
+}
+
 // restore scales an emptied group back. A group was emptied if it has a baseline. While Karpenter is on, the restore is
 // reported as an incident: build_node_enabled was turned off.
 func (n *run) restore(ctx context.Context, name string) (bool, error) {
 	group, before, err := n.emptied(ctx, name, outcome.BaselineSize(name))
-	if err == nil && before == nil && n.plan.Goal != plan.GoalKarpenter {
+	if err == nil && before == nil && (n.plan.Goal != plan.GoalKarpenter || !n.empties(name)) {
 		err = n.cordon(ctx, name, false) // the group had another role when its nodes were cordoned
 	}
 	if err != nil || before == nil {

@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	scaling "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/drain"
@@ -80,11 +82,15 @@ func (n *run) advance(ctx context.Context, view drain.View) (ended bool, err err
 	case view.Empty:
 		return n.terminate(ctx, group, view.Node)
 	}
-	evicted, err := drain.Evict(ctx, n.client, view.Evict)
+	evicted, refused := drain.Evict(ctx, n.client, view.Evict)
 	if evicted > 0 {
 		n.progress.Changed(fmt.Sprintf("evicted %d pods", evicted), "Node/%s", view.Node.GetName())
 	}
-	return false, err
+	if refused != nil && apierrors.ReasonForError(refused) != metav1.StatusReasonUnknown { // by a webhook: it holds up this node alone
+		n.progress.Warn(params.ParamMigrate, "Node/%s is not emptied: %v", view.Node.GetName(), refused)
+		return false, nil
+	}
+	return false, refused
 }
 
 // unbound takes a group's minimum away, which would bring each ended node back. It reports whether the group may shrink, and

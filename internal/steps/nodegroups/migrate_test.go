@@ -237,6 +237,25 @@ func TestWhatHoldsANode(t *testing.T) {
 	}
 }
 
+// A pod whose eviction a webhook refuses holds up its node, and no pass.
+func TestAPodThatAWebhookKeeps(t *testing.T) {
+	s := beginMoving(t)
+	s.gone("/api/v1/nodes/apps-2")
+	s.app("web-1", "apps-1", nil)
+	s.api.Unevictable = map[string]bool{"/api/v1/namespaces/default/pods/web-1": true}
+	for range 2 {
+		progress, changes := s.pass()
+		if changes != "" && !strings.Contains(changes, "cordon") || !progress.Unfinished || len(progress.Warnings) != 1 ||
+			!strings.HasPrefix(progress.Warnings[0].Message, "Node/apps-1 is not emptied: Pod/default/web-1: evict: ") {
+			t.Errorf("%s, %+v", changes, progress)
+		}
+	}
+	s.api.Unevictable = nil
+	s.pass()
+	s.pass()
+	s.is("size", s.size("apps"), "0 1 4")
+}
+
 // A node that nothing keeps goes before one with a pod that does, and the controller's own annotation keeps none.
 func TestWhichNodeGoesFirst(t *testing.T) {
 	s := beginMoving(t)

@@ -195,10 +195,11 @@ func TestNothingStaysCordoned(t *testing.T) {
 		}
 	}
 	s.plan.Goal = plan.GoalKarpenter
+	s.plan.Nodegroups.Migration.Groups = []string{"build", "system"}
 	if s.done("build"); s.cordoned() != "build-1 build-2 system-1" {
-		t.Errorf("while Karpenter is on: %s", s.cordoned())
+		t.Errorf("while the groups are emptied: %s", s.cordoned())
 	}
-	s.plan.Goal = plan.GoalAccess
+	s.plan.Nodegroups.Migration.Groups = nil
 	if s.done("build"); s.cordoned() != "build-2 system-1" {
 		t.Errorf("cordoned %s", s.cordoned())
 	}

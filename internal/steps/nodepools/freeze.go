@@ -57,7 +57,7 @@ func (r *run) budgets(live *unstructured.Unstructured) []any {
 	switch {
 	case r.plan.NodePools.Frozen && !frozen:
 		return plan.FrozenBudgets(own)
-	case !r.plan.NodePools.Frozen && frozen && last > 0: // a single one is its own
+	case !r.plan.NodePools.Frozen && frozen && last > 0: // a single one is its own, and without one the API server has a default
 		return own[:last]
 	}
 	return own
