@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -76,6 +77,8 @@ type view struct {
 	// waiters are the pods that have waited too long for a node, and refused says why launches of a pool have failed.
 	waiters map[types.UID]*waiter
 	refused map[string]refusal
+	// nominated is the last event of Karpenter's that says which node a pod is to have.
+	nominated *corev1.Event
 	// retiring are the NodePools that are being removed.
 	retiring []string
 	// taken are the interruptions by NodeClaim, of which those in the slot count.

@@ -126,7 +126,7 @@ func (v *view) hears(e *corev1.Event) {
 	case pod != nil && e.Reason == "FailedScheduling":
 		pod.failed = later(pod.failed, e)
 	case pod != nil && e.Reason == "Nominated":
-		pod.nominated = later(pod.nominated, e)
+		pod.nominated, v.nominated = later(pod.nominated, e), later(v.nominated, e)
 	}
 }
 
@@ -178,9 +178,12 @@ var toPool = regexp.MustCompile(`nodeclaim/([a-z0-9.-]+)`)
 // the launches of that pool. Once EC2 has refused all instance types of a pool, Karpenter leaves the pool out and names the
 // reasons of the others, so that the refusal says more.
 func (v *view) cause(pod *waiter) (events.Cause, string) {
-	failed, pool := "", ""
-	if pod.nominated != nil {
-		if claim := toPool.FindStringSubmatch(pod.nominated.Message); claim != nil {
+	failed, pool, nominated := "", "", pod.nominated
+	if nominated == nil && pod.failed == nil && !pod.avoids {
+		nominated = v.nominated // it says this of some ten of the pods that came together, and of the others nothing (scheduling/events.go)
+	}
+	if nominated != nil {
+		if claim := toPool.FindStringSubmatch(nominated.Message); claim != nil {
 			pool = k8s.PoolOf(claim[1])
 		}
 	}
@@ -207,8 +210,8 @@ func (v *view) cause(pod *waiter) (events.Cause, string) {
 		return events.CauseUnfit, failed
 	case pod.avoids:
 		return events.CauseUnfit, "it takes no node of a NodePool (karpenter.sh/nodepool DoesNotExist); the scheduler: " + pod.message
-	case pod.nominated != nil:
-		return events.CauseStarting, k8s.Said(pod.nominated)
+	case nominated != nil:
+		return events.CauseStarting, k8s.Said(nominated)
 	}
 	return events.CauseSilent, "the scheduler: " + pod.message
 }

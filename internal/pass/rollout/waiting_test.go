@@ -155,6 +155,18 @@ func TestWhyPodsWait(t *testing.T) {
 	}
 }
 
+// Karpenter says of some ten pods of a burst which node they are to have, and nothing of the others.
+func TestPodsOfABurst(t *testing.T) {
+	s := begin(t, "workload")
+	one := s.waits("one", 0, nil)
+	s.waits("other", 0, nil)
+	s.says(one, "Nominated", "Pod should schedule on: nodeclaim/workload-abcde", 9*minute)
+	status := s.after(10 * minute)
+	if w := status.Waiting; status.State != outcome.StateReconciled || len(w) != 1 || w[0].Cause != events.CauseStarting || w[0].Pods != 2 {
+		t.Errorf("%s, %+v", status.State, w)
+	}
+}
+
 // Karpenter says nothing about pods that require nodes without a NodePool, and does not have to.
 func TestPodsThatAvoidKarpenter(t *testing.T) {
 	s := begin(t, "workload")
