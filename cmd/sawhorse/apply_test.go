@@ -179,7 +179,8 @@ func TestDiffOfARackThatKeepsItsVersion(t *testing.T) {
 	s := turnedOn(t)
 	s.status.Karpenter = "1.12.1"
 	s.keeps(store.Summary{Karpenter: "1.12.1"}, nil)
-	p, printed := s.proposes(`karpenter_config={"nodePool":{"weight":10},"ec2NodeClass":{"placementGroupSelector":{"name":"together"}}}`, false)
+	const together = `{"nodePool":{"weight":10},"ec2NodeClass":{"placementGroupSelector":{"name":"together"}}}`
+	p, printed := s.proposes("karpenter_config="+together, false)
 	if !p.Accepted || !strings.Contains(printed, "pool workload is changed: Karpenter replaces its 12 nodes") {
 		t.Errorf("it says\n%s", printed)
 	}

@@ -128,7 +128,8 @@ func parameters(o *Observed, found *findings) {
 		}
 	}
 	for _, v := range o.judge(o.facts()) {
-		do := "Do what it says; a pass refuses the rack until then, unless it is in force already. `sawhorse check` tells most of it before the write."
+		do := "Do what it says; a pass refuses the rack until then, unless it is in force already. `sawhorse check` tells most of it before " +
+			"the write."
 		if v.Severity == Warns {
 			do = "Decide whether that is meant; a pass goes on, and says it in the status."
 		}

@@ -159,7 +159,8 @@ func TestTurningOffIsNotHeldUpByManifests(t *testing.T) {
 	}
 	t.Log("with requirements that Karpenter's own code panics on")
 	reserved := offline
-	reserved.Reservations = map[string]plan.Reservation{"cr-0123456789abcdef0": {State: "active", InstanceType: "m7i.large", Zone: "eu-central-1a"}}
+	reserved.Reservations = map[string]plan.Reservation{
+		"cr-0123456789abcdef0": {State: "active", InstanceType: "m7i.large", Zone: "eu-central-1a"}}
 	for _, key := range []string{"karpenter.k8s.aws/instance-family", "topology.kubernetes.io/zone", "example.com/x"} {
 		for _, wrong := range []string{`"operator":"in","values":["m7i"]`, `"operator":"In","values":"m7i"`, `"operator":"Gt","values":["x"]`} {
 			config := `{"nodePool":{"template":{"spec":{"requirements":[{"key":"` + key + `",` + wrong + `}]}}},"ec2NodeClass":` +
@@ -242,9 +243,9 @@ func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
 	same(t, "warnings", other.Warnings, []string{"karpenter_cpu_limit: may have 11 of cpu, and 12 runs now on 3 nodes"})
 	aged := again
 	aged.Parsed = parse("10", "24h") // is in no manifest
-	if want := []plan.Effect{{Pool: "workload", Change: events.PoolChanged, MayReplace: true, Reasons: []string{"Rotated"}, Nodes: &nodes}}; !aged.
-		Needs().Pools || !reflect.DeepEqual(Validate(aged).Plan.Effects, want) {
-		t.Errorf("changes pools %v, effects %v", aged.Needs().Pools, Validate(aged).Plan.Effects)
+	rotates := []plan.Effect{{Pool: "workload", Change: events.PoolChanged, MayReplace: true, Reasons: []string{"Rotated"}, Nodes: &nodes}}
+	if effects := Validate(aged).Plan.Effects; !aged.Needs().Pools || !reflect.DeepEqual(effects, rotates) {
+		t.Errorf("changes pools %v, effects %v", aged.Needs().Pools, effects)
 	}
 }
 

@@ -142,7 +142,8 @@ func (c Compiled) otherArch(class *draft, i int, term map[string]any, facts plan
 		_, image := imageIn(of, facts)
 		return launches[image.Arch]
 	}
-	if len(launches) == 0 || slices.ContainsFunc(objects(class.spec()["amiSelectorTerms"]), launched) { // without any, the requirements are refused
+	// Without any, the requirements are refused.
+	if len(launches) == 0 || slices.ContainsFunc(objects(class.spec()["amiSelectorTerms"]), launched) {
 		return nil
 	}
 	from := class.blame("amiSelectorTerms", strconv.Itoa(i), field)

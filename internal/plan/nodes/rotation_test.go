@@ -59,6 +59,7 @@ func TestWhatAnAgeReplaces(t *testing.T) {
 			"status": object{"conditions": []any{object{"type": "Launched", "status": "True"}}},
 		}
 	}
+	const two = "pool workload is changed: Karpenter replaces 2 of its 4 nodes (Rotated), as its disruption budget allows"
 	claims := []plan.Object{claim(10, object{}), claim(24, object{}), claim(30, object{}), claim(50, object{ownership.Rotating: "true"})}
 	for _, c := range []struct {
 		was     string
@@ -68,11 +69,9 @@ func TestWhatAnAgeReplaces(t *testing.T) {
 		claims  []plan.Object
 		want    string
 	}{
-		{is: "24h", claims: claims, want: "pool workload is changed: Karpenter replaces 2 of its 4 nodes (Rotated), as its disruption budget allows"},
-		{was: "48h", is: "24h", claims: claims,
-			want: "pool workload is changed: Karpenter replaces 2 of its 4 nodes (Rotated), as its disruption budget allows"},
-		{was: "24h", frozen: true, is: "24h", claims: claims,
-			want: "pool workload is changed: Karpenter replaces 2 of its 4 nodes (Rotated), as its disruption budget allows"},
+		{is: "24h", claims: claims, want: two},
+		{was: "48h", is: "24h", claims: claims, want: two},
+		{was: "24h", frozen: true, is: "24h", claims: claims, want: two},
 		{is: "24h", want: "pool workload is changed: Karpenter may replace some or all of its nodes (Rotated), as its disruption budget allows"},
 		{is: "31h", claims: claims},
 		{was: "24h", is: "24h", claims: claims},
