@@ -324,7 +324,7 @@ func (v *Validate) apis(ctx context.Context, in input, facts plan.Facts) []strin
 // inCluster adds to the facts what the judgement needs of what runs. An API server that does not answer is not an error: the plan then
 // has no numbers, and what the names of others would refuse is refused by the step.
 func (v *Validate) inCluster(ctx context.Context, in *input) {
-	if in.facts.Cluster == nil || !in.facts.Records.WasOn {
+	if in.facts.Cluster == nil || !in.facts.Records.WasOn || !in.facts.Authorized(in.rack) {
 		return
 	}
 	needs := in.judged().Needs()

@@ -129,11 +129,13 @@ func TestAClusterThatWasMadeAnew(t *testing.T) {
 		s.cloud.EKS.Cluster.Tags, s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = nil, mode
 		s.cloud.EKS.Cluster.Identity.Oidc.Issuer = new("https://oidc.example/id/ANOTHER")
 		s.all, s.audited = true, nil
+		dialled := s.dialled
+		s.write("karpenter_cpu_limit=7")
 		for _, full := range []bool{false, true} { // it is not repaired either
 			s.wants(s.pass(full), outcome.PassRejected, true, "")
 		}
-		if !slices.Equal(s.audited, []string{"queue", "queue"}) { // whose queue is not in the cluster
-			t.Errorf("%s: audited %v", mode, s.audited)
+		if !slices.Equal(s.audited, []string{"queue", "queue"}) || s.dialled != dialled { // whose queue is not in the cluster
+			t.Errorf("%s: audited %v, asked the API server %d times", mode, s.audited, s.dialled-dialled)
 		}
 	}
 }
