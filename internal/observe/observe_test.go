@@ -164,7 +164,8 @@ func TestAClusterThatHasNotLetTheRackInIsNotRead(t *testing.T) {
 			t.Errorf("%s: %q", what, made)
 		}
 		asked := plan.ClusterFacts{
-			Cluster: plan.Cluster{Name: "demo", ARN: awsfake.ClusterARN}, AuthMode: "CONFIG_MAP", Tags: tags,
+			Cluster:  plan.Cluster{Name: "demo", ARN: awsfake.ClusterARN, OIDCIssuer: *s.cloud.EKS.Cluster.Identity.Oidc.Issuer},
+			AuthMode: "CONFIG_MAP", Tags: tags,
 		}
 		if want := (plan.Facts{Cluster: &asked, Deployment: s.observer.Deployment}); !reflect.DeepEqual(facts, want) {
 			t.Errorf("%s:\n got %+v\nwant %+v", what, facts, want)
