@@ -5,6 +5,7 @@ package drain
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -115,7 +116,7 @@ func Evict(ctx context.Context, client *k8s.Client, pods []unstructured.Unstruct
 		tried++
 		gone, err := client.Evict(ctx, &pods[i])
 		switch {
-		case err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown: // no answer
+		case err != nil && !Refused(err): // no answer
 			return evicted, err
 		case err != nil:
 			refused = cmp.Or(refused, err)
@@ -124,4 +125,10 @@ func Evict(ctx context.Context, client *k8s.Client, pods []unstructured.Unstruct
 		}
 	}
 	return evicted, refused
+}
+
+// Refused reports whether an error is the answer of the API server, or of a webhook, that does not take an eviction.
+func Refused(err error) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsServiceUnavailable(err)
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -77,8 +76,6 @@ type view struct {
 	// waiters are the pods that have waited too long for a node, and refused says why launches of a pool have failed.
 	waiters map[types.UID]*waiter
 	refused map[string]refusal
-	// nominated is the last event of Karpenter's that says which node a pod is to have.
-	nominated *corev1.Event
 	// retiring are the NodePools that are being removed.
 	retiring []string
 	// taken are the interruptions by NodeClaim, of which those in the slot count.
@@ -310,9 +307,7 @@ func (p *pool) judge(before store.Pool, now time.Time) {
 		}
 		return
 	}
-	// Karpenter's condition is about its last four nodes: after two that did not come it takes three that did. The first one shows that they
-	// come again.
-	if healthy, began, text := k8s.Condition(p.object, "NodeRegistrationHealthy"); healthy == "False" && !p.registered.After(began) {
+	if healthy, began, text := k8s.Condition(p.object, "NodeRegistrationHealthy"); healthy == "False" {
 		p.begins(began)
 		p.Reason = outcome.ShortenTo(mostReason, "NodePool/"+p.Pool.Pool+": "+text)
 	}

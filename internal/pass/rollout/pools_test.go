@@ -286,14 +286,6 @@ func TestWhatElseIsNotReady(t *testing.T) {
 			if status := s.after(15 * time.Minute); status.State != outcome.StateDegraded || s.pool(status, "workload").Reason != c.want {
 				t.Errorf("%s, %+v; want %s", status.State, status.Pools, c.want)
 			}
-			if what == "registration" {
-				s.runs(claim("a", "workload", "1", "1"))
-				s.Status(claim("a", "workload", "", ""), object{"conditions": []any{condition("Launched", "True", "Launched", start),
-					condition("Registered", "True", "Registered", start.Add(16*time.Minute))}})
-				if status := s.after(20 * time.Minute); status.State != outcome.StateReconciled {
-					t.Errorf("once a node has joined: %s, %+v", status.State, status.Pools)
-				}
-			}
 		})
 	}
 }

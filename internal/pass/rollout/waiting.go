@@ -126,7 +126,7 @@ func (v *view) hears(e *corev1.Event) {
 	case pod != nil && e.Reason == "FailedScheduling":
 		pod.failed = later(pod.failed, e)
 	case pod != nil && e.Reason == "Nominated":
-		pod.nominated, v.nominated = later(pod.nominated, e), later(v.nominated, e)
+		pod.nominated = later(pod.nominated, e)
 	}
 }
 
@@ -180,7 +180,7 @@ var toPool = regexp.MustCompile(`nodeclaim/([a-z0-9.-]+)`)
 func (v *view) cause(pod *waiter) (events.Cause, string) {
 	failed, pool, nominated := "", "", pod.nominated
 	if nominated == nil && pod.failed == nil && !pod.avoids {
-		nominated = v.nominated // it says this of some ten of the pods that came together, and of the others nothing (scheduling/events.go)
+		nominated = v.together(pod)
 	}
 	if nominated != nil {
 		if claim := toPool.FindStringSubmatch(nominated.Message); claim != nil {
@@ -214,6 +214,20 @@ func (v *view) cause(pod *waiter) (events.Cause, string) {
 		return events.CauseStarting, k8s.Said(nominated)
 	}
 	return events.CauseSilent, "the scheduler: " + pod.message
+}
+
+// burst is how far apart pods began to wait that came together.
+const burst = time.Minute
+
+// together returns the last event that nominates a node for a pod that came with another one. Karpenter says this of some ten of the
+// pods that come together, and of the others nothing (pkg/controllers/provisioning/scheduling/events.go).
+func (v *view) together(pod *waiter) (last *corev1.Event) {
+	for _, uid := range v.oldestFirst() {
+		if other := v.waiters[uid]; other.nominated != nil && other.since.Sub(pod.since).Abs() <= burst {
+			last = later(last, other.nominated)
+		}
+	}
+	return last
 }
 
 // retires reports whether a pool is being removed.

@@ -165,6 +165,12 @@ func TestPodsOfABurst(t *testing.T) {
 	if w := status.Waiting; status.State != outcome.StateReconciled || len(w) != 1 || w[0].Cause != events.CauseStarting || w[0].Pods != 2 {
 		t.Errorf("%s, %+v", status.State, w)
 	}
+	t.Log("of one that came at another time, its silence means something")
+	s.waits("later", 3*minute, nil)
+	status = s.after(14 * minute)
+	if w := status.Waiting; status.State != outcome.StateDegraded || len(w) != 2 || w[0].Cause != events.CauseSilent || w[0].Pods != 1 {
+		t.Errorf("%s, %+v", status.State, w)
+	}
 }
 
 // Karpenter says nothing about pods that require nodes without a NodePool, and does not have to.

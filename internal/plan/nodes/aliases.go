@@ -14,7 +14,7 @@ import (
 
 // Aliases returns problems with aliases that lack an AMI which a pool's nodes need under the cluster's version of Kubernetes. Where
 // the plan in force (nil if there is none) has the alias for the same nodes, the cluster has been upgraded since, and where it has the
-// pool, nobody has written the release that an age names: those are warnings, so that the pool keeps what it has.
+// same nodes, nobody has written the release that an age names: those are warnings, so that the pool keeps what it has.
 func (c Compiled) Aliases(facts plan.Facts, inForce *plan.Plan) (problems, warnings []params.Problem) {
 	var refused, known findings
 	for _, d := range c.drafts {
@@ -28,12 +28,15 @@ func (c Compiled) Aliases(facts plan.Facts, inForce *plan.Plan) (problems, warni
 				continue
 			}
 			found, end := &refused, "Karpenter would launch none"
-			is, aged := named(alias, facts)
+			is, aged := params.Quoted(alias), false
+			if !c.config.SelectsImages(d.name) {
+				is, aged = named(alias, facts)
+			}
+			had := containsAll(absentOf(alias, c.version, inForceDraft(inForce, d.name), facts), missing)
 			switch {
-			case selects(inForce, d.name, "amiSelectorTerms", term) &&
-				(none || containsAll(absentOf(alias, c.version, inForceDraft(inForce, d.name), facts), missing)):
+			case selects(inForce, d.name, "amiSelectorTerms", term) && (none || had):
 				found, end = &known, "Karpenter launches them only with images that it found under an earlier Kubernetes, and nodes that run stay"
-			case aged && specIn(inForce, "NodePool", d.name) != nil:
+			case aged && had && specIn(inForce, "NodePool", d.name) != nil:
 				found, end = &known, "Karpenter launches none of them until there is one, and nodes that run stay"
 			}
 			from := d.class.blame("amiSelectorTerms", fmt.Sprint(i), "alias")

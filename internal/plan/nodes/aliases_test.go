@@ -109,20 +109,27 @@ func TestAgedAliases(t *testing.T) {
 	}
 }
 
-// A release that an age names, and that lacks an image, is refused for a new pool. One that is in force keeps what it has: nobody has
-// written the release.
+// A release that an age names, and that lacks an image, is refused for a new pool, and for nodes that a pool did not have. One that is in
+// force keeps what it has: nobody has written the release.
 func TestAnAgedAliasWithoutAnAMI(t *testing.T) {
 	const aged, release = "al2023@latest-7d", "al2023@v20260821"
-	config := params.Parse(params.Input{Rack: "demo", Params: map[string]string{
-		"karpenter_auth_mode": "true", "karpenter_enabled": "true", params.ParamAlias: aged,
-	}}).Config
+	families := func(families string) params.Config {
+		return params.Parse(params.Input{Rack: "demo", Params: map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true",
+			params.ParamAlias: aged, "karpenter_arch": "amd64", "karpenter_instance_families": families}}).Config
+	}
 	facts := having("1.35", release, "amd64 (neuron)")
 	facts.Aged = map[string]string{aged: "al2023@v20260814"}
-	inForce := &plan.Plan{NodePools: plan.NodePools{Objects: Compile(config, facts).Objects()}}
+	inForce := func(of string) *plan.Plan {
+		return &plan.Plan{NodePools: plan.NodePools{Objects: Compile(families(of), facts).Objects()}}
+	}
+	both, one := inForce("m7i,inf2"), inForce("m7i")
 	facts.Aged[aged] = release
-	for _, p := range []*plan.Plan{nil, inForce} {
-		problems, warnings := Compile(config, facts).Aliases(facts, p)
-		if all := append(problems, warnings...); len(all) != 1 || len(warnings) == 1 != (p != nil) ||
+	for _, c := range []struct {
+		inForce *plan.Plan
+		warns   bool
+	}{{nil, false}, {both, true}, {one, false}} {
+		problems, warnings := Compile(families("m7i,inf2"), facts).Aliases(facts, c.inForce)
+		if all := append(problems, warnings...); len(all) != 1 || len(warnings) == 1 != c.warns ||
 			!strings.Contains(all[0].Message, `is "al2023@latest-7d", now al2023@v20260821, of which AWS has no AMI for amd64 (neuron)`) {
 			t.Errorf("problems %v, warnings %v", problems, warnings)
 		}

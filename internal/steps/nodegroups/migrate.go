@@ -10,8 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	scaling "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/drain"
@@ -86,7 +84,7 @@ func (n *run) advance(ctx context.Context, view drain.View) (ended bool, err err
 	if evicted > 0 {
 		n.progress.Changed(fmt.Sprintf("evicted %d pods", evicted), "Node/%s", view.Node.GetName())
 	}
-	if refused != nil && apierrors.ReasonForError(refused) != metav1.StatusReasonUnknown { // by a webhook: it holds up this node alone
+	if drain.Refused(refused) { // it holds up the migration, and no pass
 		n.progress.Warn(params.ParamMigrate, "Node/%s is not emptied: %v", view.Node.GetName(), refused)
 		return false, nil
 	}
