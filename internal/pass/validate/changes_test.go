@@ -151,6 +151,20 @@ func TestAChangeIsJudgedByTheCluster(t *testing.T) {
 	}
 }
 
+// An API server that does not answer is asked once in an iteration, however many changes are judged: its silence takes time each time.
+func TestChangesWhileTheClusterIsSilent(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.finish()
+	s.change(`{"set":{"karpenter_freeze":"true"}}`)
+	s.change(`{"set":{"karpenter_cpu_limit":"7"}}`)
+	before := s.dialled
+	s.pass(false)
+	if s.dialled != before+1 || s.changes() != "1 accepted, 2 accepted" {
+		t.Errorf("asked %d times, changes %s", s.dialled-before, s.changes())
+	}
+}
+
 // A name that is no parameter's is refused where it is unset too.
 func TestAChangeOfAnUnknownName(t *testing.T) {
 	s := begin(t, auth)

@@ -22,6 +22,9 @@ import (
 // input is all that is known of a rack.
 type input struct {
 	request
+	// silent means that the cluster's API server was asked in this iteration, and did not answer. Changes are judged by what runs too, and
+	// asking again for each would take all of the function's time.
+	silent *bool
 
 	// records, reported, inForce and outputs are what earlier passes left in the table: the rack's records, its last report,
 	// its plan (nil if there is none) and its outputs. listed means that the schedule visits the rack, unknown that there is
@@ -88,7 +91,7 @@ func (in input) isForgotten() bool {
 // stored reads what Parameter Store and the table have of a rack, side by side. Only a pass of the rack changes its records,
 // and what others write meanwhile belongs to the next iteration.
 func (v *Validate) stored(ctx context.Context, of request) (in input, err error) {
-	in.request = of
+	in.request, in.silent = of, new(bool)
 	reads, reading := errgroup.WithContext(ctx)
 	reads.Go(func() (err error) {
 		in.tree, err = store.ReadTree(reading, v.Parameters, v.Paths.Params(of.rack))
@@ -328,17 +331,19 @@ func (v *Validate) inCluster(ctx context.Context, in *input) {
 		return
 	}
 	needs := in.judged().Needs()
-	if needs == (validation.Needs{}) {
+	if needs == (validation.Needs{}) || *in.silent {
 		return
 	}
 	client, err := v.Dial(ctx, in.facts.Cluster.Cluster)
 	if err != nil {
+		*in.silent = true
 		return
 	}
 	if needs.Pools {
 		inPools(ctx, client, in.rack, &in.facts, needs.PoolPods)
+		*in.silent = in.facts.Pools == nil && in.facts.NodeClaims == nil
 	}
-	if needs.GroupPods {
+	if needs.GroupPods && !*in.silent {
 		inGroups(ctx, client, &in.facts)
 	}
 }
