@@ -84,12 +84,14 @@ race: prerequisites
 	CI= SAWHORSE_CLUSTER_BINARY=$(RACE_CLUSTER) CGO_ENABLED=1 go test -race $(UNIT_PACKAGES)
 
 # go test runs one fuzz target at a time. To make each input that covers something new smaller takes a minute otherwise: all the time
-# there is.
+# there is. Up to Go 1.26 the end of that time is now and then told as a failure (golang/go#75804), with this line and no input.
 ## fuzz: each fuzz target for FUZZTIME (20s) beyond its recorded inputs
 .PHONY: fuzz
 fuzz: prerequisites
+	@mkdir -p $(CACHE)
 	@git grep -oE '^func Fuzz[A-Za-z]+' -- '*_test.go' | while IFS=: read -r file target; do \
-	  go test ./$$(dirname $$file) -run '^$$' -fuzz "^$${target#func }$$" -fuzztime $(or $(FUZZTIME),20s) -fuzzminimizetime 10x || exit 1; done
+	  go test ./$$(dirname $$file) -run '^$$' -fuzz "^$${target#func }$$" -fuzztime $(or $(FUZZTIME),20s) -fuzzminimizetime 10x 2>&1 | tee $(CACHE)/fuzz.log || \
+	  grep -A1 '^--- FAIL' $(CACHE)/fuzz.log | grep -qx '    context deadline exceeded' || exit 1; done
 
 ## life: the longer end-to-end scripts (turning Karpenter on and off, interruptions, problems with nodes), or those that SCRIPTS matches
 .PHONY: life
