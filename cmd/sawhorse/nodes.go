@@ -62,6 +62,8 @@ func bars(out io.Writer) func(store.Status) {
 		if drawn > 0 {
 			fmt.Fprintf(out, "\x1b[%dA\x1b[J", drawn) // up to the first line, and clear the rest
 		}
+		fmt.Fprint(out, "\x1b[?7l") // a line that is too long is cut off: as two rows, the next drawing would miss it
+		defer fmt.Fprint(out, "\x1b[?7h")
 		width := 0
 		for _, p := range s.Pools {
 			width = max(width, len(p.Pool))

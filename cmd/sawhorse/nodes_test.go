@@ -68,12 +68,12 @@ func TestBars(t *testing.T) {
 	draw(store.Status{Pools: store.Pools{
 		{Pool: "gpu", Reason: "r", Since: "s"}, {Pool: "workload", Nodes: 4, Outdated: 1, Ready: true, Since: "s"}}})
 	draw(store.Status{Pools: store.Pools{{Pool: "workload", Nodes: 1, Ready: true}}})
-	want := "the nodes have not been looked at yet\n" +
-		"\x1b[1A\x1b[J" +
+	want := "\x1b[?7lthe nodes have not been looked at yet\n\x1b[?7h" +
+		"\x1b[1A\x1b[J\x1b[?7l" +
 		"gpu       ████████████████████  0 nodes, not Ready since s: r\n" +
-		"workload  ███████████████░░░░░  4 nodes, 1 outdated since s\n" +
-		"\x1b[2A\x1b[J" +
-		"workload  ████████████████████  1 node\n"
+		"workload  ███████████████░░░░░  4 nodes, 1 outdated since s\n\x1b[?7h" +
+		"\x1b[2A\x1b[J\x1b[?7l" +
+		"workload  ████████████████████  1 node\n\x1b[?7h"
 	if out.String() != want {
 		t.Errorf("%q\nwant\n%q", out.String(), want)
 	}

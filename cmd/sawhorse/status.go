@@ -125,7 +125,7 @@ func (w *watcher) statusAlone(ctx context.Context, why error) error {
 	if s.Running != nil {
 		return cmp.Or(w.print(s), w.unended())
 	}
-	return cmp.Or(w.print(s), result(*status), degraded(status))
+	return cmp.Or(w.print(s), result(*status), degraded(status), error(undecided("")))
 }
 
 // doing describes what a pass is doing.

@@ -288,7 +288,8 @@ func TestStatusAsJSON(t *testing.T) {
 		{map[string]string{statusName: statusText(t, reconciled)}, false, nil, 0, &reconciled},
 		{map[string]string{statusName: statusText(t, reconciled)}, false, []string{"--wait"}, 0, &reconciled},
 		{map[string]string{statusName: statusText(t, rejected)}, false, nil, 1, &rejected},
-		{map[string]string{statusName: statusText(t, reconciled)}, true, nil, 0, &reconciled},
+		{map[string]string{statusName: statusText(t, reconciled)}, true, nil, 3, &reconciled},
+		{map[string]string{statusName: statusText(t, rejected)}, true, nil, 1, &rejected},
 		{map[string]string{folder + "karpenter_enabled": "unset"}, false, nil, 1, nil},
 	} {
 		cloud := holding(c.values)

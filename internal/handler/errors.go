@@ -74,6 +74,8 @@ func unavailable(err error) bool {
 	switch outcome.Code(err) {
 	case "ConcurrentModification", "ConcurrentModificationException", "EntityTemporarilyUnmodifiable":
 		return true // of IAM and EventBridge, for two changes to one resource at the same time
+	case "InternalFailure", "InternalException":
+		return true // of EventBridge, for one entry
 	case "ResourceInUseException":
 		return true // of EKS: the answer to a creation was lost, and the SDK's next try found the resource; the next call finds it too
 	}

@@ -37,7 +37,8 @@ func TestErrorNames(t *testing.T) {
 		{code("AccessDenied"), statemachine.StepFailed},
 		{fmt.Errorf("rule x: put: %w", code("LimitExceededException")), statemachine.StepFailed}, // a quota
 		{fmt.Errorf("cluster x: %w", &outcome.NotYet{Reason: outcome.Throttled, Note: "429"}), statemachine.Throttled},
-		{code("InternalFailure"), statemachine.StepFailed},
+		{code("InternalFailure"), statemachine.Unavailable},
+		{fmt.Errorf("event x: put: %w", outcome.EntryRefused(new("ThrottlingException"), nil)), statemachine.Throttled},
 		{code("ConcurrentModification"), statemachine.Unavailable},
 		{fmt.Errorf("access entry x: create: %w", code("ResourceInUseException")), statemachine.Unavailable},
 		{fmt.Errorf("role x: get: %w", &smithy.DeserializationError{Err: io.ErrUnexpectedEOF}), statemachine.Unavailable},

@@ -36,7 +36,13 @@ type transport struct {
 // WrappedRoundTripper gives client-go access to the wrapped transport, to close its idle connections.
 func (t transport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
 
-// RoundTrip sends the request. A 401 becomes a *outcome.NotYet, because EKS takes seconds until a new access entry
+// UnknownCaller is the error for a 401: the API server does not know the caller. It wraps a *outcome.NotYet.
+type UnknownCaller struct{ *outcome.NotYet }
+
+// Unwrap returns the NotYet.
+func (u *UnknownCaller) Unwrap() error { return u.NotYet }
+
+// RoundTrip sends the request. A 401 becomes an *UnknownCaller, because EKS takes seconds until a new access entry
 // works. A 429 for an eviction comes from a PodDisruptionBudget and is returned. No answer becomes a
 // *outcome.Unreachable: the usual cause is a private endpoint that the function cannot reach. An answer that breaks off
 // while it is read also becomes a *outcome.NotYet.
@@ -59,10 +65,10 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 			"API servers do not redirect, and the function's token goes nowhere else", t.cluster, response.Status)
 	case status == http.StatusUnauthorized:
 		response.Body.Close()
-		return nil, &outcome.NotYet{
+		return nil, &UnknownCaller{&outcome.NotYet{
 			Reason: outcome.Unready,
-			Note:   "cluster " + t.cluster + ": Unauthorized: the function's access entry is missing, or does not work yet",
-		}
+			Note:   "cluster " + t.cluster + ": Unauthorized: the caller's access entry is missing, or does not work yet",
+		}}
 	case status < 500 && status != http.StatusTooManyRequests || strings.HasSuffix(request.URL.Path, "/eviction"):
 		t.refused.Store(0)
 		return response, nil

@@ -17,16 +17,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// Associations has the call of EKS that observing the CNI needs.
-type Associations interface {
-	ListPodIdentityAssociations(context.Context, *eks.ListPodIdentityAssociationsInput, ...func(*eks.Options)) (
-		*eks.ListPodIdentityAssociationsOutput, error)
-}
-
 // CNI observes where the pods of the VPC CNI get their credentials. A role that the service account has counts only for
 // the pods that EKS's webhook has given its credentials, which it does when a pod is admitted; and what a pod was given
 // counts only as long as the service account has the role.
-func CNI(ctx context.Context, associations Associations, client *k8s.Client, cluster string) (found plan.CNI, err error) {
+func CNI(ctx context.Context, associations eks.ListPodIdentityAssociationsAPIClient, client *k8s.Client, cluster string) (found plan.CNI, err error) {
 	daemons, err := client.Get(ctx, k8s.DaemonSet, ownership.Namespace, ownership.CNI)
 	if err != nil || daemons == nil {
 		return found, err
@@ -72,14 +66,18 @@ func carries(pod *corev1.Pod, sources map[string]bool) bool {
 }
 
 // Associated reports whether a service account in Karpenter's namespace has a Pod Identity association.
-func Associated(ctx context.Context, associations Associations, cluster, account string) (bool, error) {
-	out, err := associations.ListPodIdentityAssociations(ctx, &eks.ListPodIdentityAssociationsInput{
+func Associated(ctx context.Context, associations eks.ListPodIdentityAssociationsAPIClient, cluster, account string) (bool, error) {
+	pages := eks.NewListPodIdentityAssociationsPaginator(associations, &eks.ListPodIdentityAssociationsInput{
 		ClusterName: &cluster, Namespace: new(ownership.Namespace), ServiceAccount: &account,
+	})
+	found := false
+	err := EachPage(ctx, pages, func(page *eks.ListPodIdentityAssociationsOutput) {
+		found = found || slices.ContainsFunc(page.Associations, func(a types.PodIdentityAssociationSummary) bool {
+			return aws.ToString(a.Namespace) == ownership.Namespace && aws.ToString(a.ServiceAccount) == account
+		})
 	})
 	if err != nil {
 		return false, fmt.Errorf("pod identity associations of cluster %s: list: %w", cluster, err)
 	}
-	return slices.ContainsFunc(out.Associations, func(a types.PodIdentityAssociationSummary) bool {
-		return aws.ToString(a.Namespace) == ownership.Namespace && aws.ToString(a.ServiceAccount) == account
-	}), nil
+	return found, nil
 }

@@ -118,8 +118,9 @@ func (o *Observer) described(ctx context.Context, ids []string) (map[string]plan
 	return images, nil
 }
 
-// aliasName matches what may stand in the name of a public parameter. A name with another character makes SSM refuse the whole call.
-var aliasName = regexp.MustCompile(`^[a-zA-Z0-9_./-]+$`)
+// aliasName matches the names of public parameters. A name with another character, or with an empty part, as an alias without its
+// version has, makes SSM refuse the whole call.
+var aliasName = regexp.MustCompile(`^(/[a-zA-Z0-9_.-]+)+$`)
 
 // aliasImages looks up the AMIs behind aliases, for versions of Kubernetes: one call for an alias of each family.
 func (o *Observer) aliasImages(ctx context.Context, aliases []string, versions ...string) (map[string]string, error) {

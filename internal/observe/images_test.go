@@ -83,7 +83,9 @@ func TestAliasImages(t *testing.T) {
 	s.cloud.SSM.Values[there] = "ami-1"
 	config := enabled
 	config.AMIAliases = map[string]string{"al2023": "al2023@v20260828", "bottlerocket": "bottlerocket@v1.44.0"}
-	config.Defaults = params.Override{EC2NodeClass: map[string]any{"amiSelectorTerms": []any{map[string]any{"alias": "al2023@a b"}}}}
+	config.Defaults = params.Override{EC2NodeClass: map[string]any{"amiSelectorTerms": []any{
+		map[string]any{"alias": "al2023@a b"}, map[string]any{"alias": "bottlerocket"}, map[string]any{"alias": "bottlerocket@v"},
+	}}}
 	calls := func() (all []string) {
 		for _, call := range s.cloud.Made() {
 			if strings.HasPrefix(call, "SSM.GetParameters ") {

@@ -169,7 +169,8 @@ func (o *Observer) identityReads(config params.Config, known plan.Facts, facts *
 			return err
 		},
 		func(ctx context.Context) (err error) {
-			if config.Enabled && !known.Records.WasOn {
+			// Longer names than a rack's may be are no names of roles, for which IAM would refuse the call.
+			if config.Enabled && !known.Records.WasOn && params.RackName(config.Rack, true) == nil {
 				facts.Unmanaged, err = o.unmanaged(ctx, config, known.Cluster.ARN)
 			}
 			return err

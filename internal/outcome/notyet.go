@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/ptr"
 )
 
 // NotYet is the error of what cannot be done yet, although nothing is wrong with it.
@@ -65,9 +66,15 @@ func Code(err error) string {
 	return ""
 }
 
+// EntryRefused is the error of one entry that EventBridge refused in an answer that is itself no error. With its code, a throttled
+// entry is one like any other throttled call. AWS names the codes that pass in its reference of PutEvents.
+func EntryRefused(code, text *string) error {
+	return fmt.Errorf("EventBridge refused it: %w", &smithy.GenericAPIError{Code: ptr.ToString(code), Message: ptr.ToString(text)})
+}
+
 // propagation is how long parts of AWS may not know of a new resource. IAM's own reads lag by seconds, and other
-// services learn of a change in IAM after some 10 s. A refusal after a minute has another reason.
-const propagation = time.Minute
+// services learn of a change in IAM after some 10 s; Terraform's AWS provider waits two minutes. A later refusal has another reason.
+const propagation = 3 * time.Minute
 
 // Young reports whether something was created so recently that parts of AWS may not know of it. The time is AWS's own;
 // nil counts as old.

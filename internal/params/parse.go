@@ -18,7 +18,7 @@ type Input struct {
 	Secure []string
 	// Previous has the effective texts of the last accepted plan. It is nil for a new rack.
 	Previous map[string]string
-	// Removing means that Karpenter was turned off in an earlier iteration and is not completely removed yet.
+	// Removing means that there may be something of Karpenter to remove: the rack had it on, and its removal has not ended since.
 	Removing bool
 	// Objects maps s3:// URIs to their content. A missing entry was not read: the command line reads none.
 	Objects map[string]Object
@@ -57,7 +57,8 @@ func Parse(in Input) Result {
 	r.controller(in.Objects)
 	r.overlays(in.Objects)
 	r.overlayGate()
-	r.turningOff = in.Previous[enabled] == "true" && r.Effective[enabled] == "false" || in.Removing && r.Effective[enabled] != "true"
+	r.turningOff = !r.refused(enabled) &&
+		(in.Previous[enabled] == "true" && r.Effective[enabled] == "false" || in.Removing && r.Effective[enabled] != "true")
 	r.rules(in)
 	r.advice()
 	problems := r.Problems

@@ -27,10 +27,18 @@ func (b *builder) allowed() {
 	b.nodePolicyARNs()
 }
 
-// nodePolicyARNs refuses policies for the nodes' role that nothing would limit: the stack's own boundary of nodes does, and
-// that of somebody else may not.
+// nodePolicyARNs refuses policies for the nodes' role that IAM cannot attach, and those that nothing would limit: the stack's own
+// boundary of nodes does, and that of somebody else may not.
 func (b *builder) nodePolicyARNs() {
 	for _, policy := range b.config.NodePolicyARNs {
+		if cluster := b.facts.Cluster; cluster != nil && !b.facts.Deployment.Unknown {
+			arn := "arn:" + cluster.Partition + ":iam::"
+			if aws, own := arn+"aws:policy/", arn+cluster.Account+":policy/"; !strings.HasPrefix(policy, aws) && !strings.HasPrefix(policy, own) {
+				b.disallowed(nodePolicyARNs, b.inForce(nodePolicyARNs, policy), "node_policy_arns has %s, and IAM attaches only policies of AWS "+
+					"and of the role's own account; allowed is what begins with %s or %s; write one of these", policy, aws, own)
+				continue
+			}
+		}
 		if b.facts.Deployment.Boundary == "" || slices.Contains(b.facts.Deployment.NodePolicies, policy) {
 			continue
 		}

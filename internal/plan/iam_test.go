@@ -115,6 +115,31 @@ func TestNodePoliciesUnderAnotherBoundary(t *testing.T) {
 	}
 }
 
+// IAM attaches no policy of another account or partition, and says so only when the role has been made.
+func TestNodePoliciesThatIAMCannotAttach(t *testing.T) {
+	for _, c := range []struct{ policy, partition, problem string }{
+		{"arn:aws:iam::aws:policy/A", "aws", ""},
+		{"arn:aws:iam::123456789012:policy/A", "aws", ""},
+		{"arn:aws:iam::999999999999:policy/A", "aws", "begins with arn:aws:iam::aws:policy/ or arn:aws:iam::123456789012:policy/; write"},
+		{"arn:aws:iam::aws:policy/A", "aws-cn", "begins with arn:aws-cn:iam::aws:policy/"},
+	} {
+		f := facts()
+		f.Cluster.Partition = c.partition
+		got := build(t, with(on, "node_policy_arns", c.policy), f).Problems
+		if c.problem == "" && len(got) == 0 {
+			continue
+		}
+		if len(got) != 1 || got[0].Parameter != "node_policy_arns" || !strings.Contains(got[0].Message, c.problem) {
+			t.Errorf("%s: %v", c.policy, got)
+		}
+	}
+	f := facts()
+	f.Deployment.Unknown = true
+	if got := build(t, with(on, "node_policy_arns", "arn:aws:iam::999999999999:policy/A"), f); len(got.Problems) > 0 {
+		t.Errorf("the account is not known: %v", got.Problems)
+	}
+}
+
 func TestTheRoleOfBuildNodesIsMinimal(t *testing.T) {
 	own := with(builds, "build_node_minimal_role_enabled", "true",
 		"node_policy_arns", "arn:aws:iam::123456789012:policy/own,arn:aws:iam::aws:policy/AdministratorAccess")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -86,8 +87,8 @@ func parseHold(text string) (Hold, error) {
 	}
 	var h Hold
 	var err error
-	for name, value := range fields {
-		is := true
+	for _, name := range slices.Sorted(maps.Keys(fields)) { // of several mistakes, the same one each time
+		value, is := fields[name], true
 		switch name {
 		case "racks":
 			h.Racks, is = texts(value)
@@ -100,7 +101,7 @@ func parseHold(text string) (Hold, error) {
 				params.DidYouMean(name, holdFields, "its fields are "+strings.Join(holdFields, ", "))))
 		}
 		if !is {
-			err = fmt.Errorf("%s is no %s", name, map[bool]string{true: "text", false: "array of names"}[name == "reason"])
+			err = cmp.Or(err, fmt.Errorf("%s is no %s", name, map[bool]string{true: "text", false: "array of names"}[name == "reason"]))
 		}
 	}
 	if err != nil {

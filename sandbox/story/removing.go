@@ -8,9 +8,9 @@ import (
 const (
 	functions = "aws lambda list-functions --query 'length(Functions)' --output text"
 	tables    = "aws dynamodb list-tables --query TableNames --output text"
-	resources = "aws cloudformation describe-stack-resources --stack-name Sawhorse --query "
+	resources = "aws cloudformation list-stack-resources --stack-name Sawhorse --query "
 	// The permissions boundaries that the stack has, and all that there are.
-	stackBoundaries = resources + `"sort(StackResources[?contains(LogicalResourceId, 'Boundary')].PhysicalResourceId)" --output json`
+	stackBoundaries = resources + `"sort(StackResourceSummaries[?contains(LogicalResourceId, 'Boundary')].PhysicalResourceId)" --output json`
 	boundaries      = `aws iam list-policies --scope Local --query "sort(Policies[?contains(PolicyName, 'Boundary')].Arn)" --output json`
 	// boundary prints that of the controller's role.
 	boundary = "aws iam get-role --role-name demo-karpenter --query Role.PermissionsBoundary.PermissionsBoundaryArn --output text"

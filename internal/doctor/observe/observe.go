@@ -153,7 +153,7 @@ func (r *reader) read(source doctor.Source, do func() error) {
 
 // reason returns an error as a finding shows it: the service's own code and message, or the whole chain.
 func (r *reader) reason(err error) string {
-	if outcome.IsNotYet(err, outcome.Unready) {
+	if errors.As(err, new(*k8s.UnknownCaller)) {
 		const unknown = "the cluster's API server does not know the caller: "
 		if r.o.Facts.Cluster.AuthMode == doctor.ConfigMap {
 			return unknown + "the cluster's access mode is CONFIG_MAP, and access entries come with karpenter_auth_mode=true"

@@ -441,9 +441,8 @@ func TestMissingCluster(t *testing.T) {
 }
 
 func TestClosedCluster(t *testing.T) {
-	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusUnauthorized)
-	}))
+	answer := http.StatusUnauthorized
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(answer) }))
 	t.Cleanup(refusing.Close)
 	config := aws.Config{Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("id", "key", "")}
 	cloud := awsfake.New()
@@ -470,6 +469,12 @@ func TestClosedCluster(t *testing.T) {
 				t.Errorf("%s: %q, want %q", source, o.Unseen[source], c.want)
 			}
 		}
+	}
+	answer = http.StatusServiceUnavailable
+	all := answers()
+	o := observed(t, &account{answers: all}, stranger)
+	if got := o.Unseen[doctor.Nodes]; !strings.Contains(got, "the API server answered 503") || strings.Contains(got, "caller") {
+		t.Errorf("a server that has a failure: %q", got)
 	}
 }
 

@@ -1,11 +1,9 @@
 package report
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
@@ -58,8 +56,7 @@ func (b Bus) put(ctx context.Context, kind, detail string) error {
 		EventBusName: &b.Name, Source: new(events.Source), DetailType: &kind, Detail: &detail,
 	}}})
 	if err == nil && out.FailedEntryCount > 0 {
-		refused := out.Entries[0]
-		err = fmt.Errorf("EventBridge refused it: %s", cmp.Or(aws.ToString(refused.ErrorMessage), aws.ToString(refused.ErrorCode)))
+		err = outcome.EntryRefused(out.Entries[0].ErrorCode, out.Entries[0].ErrorMessage)
 	}
 	if err != nil {
 		return fmt.Errorf("event %s: put: %w", kind, err)

@@ -80,7 +80,7 @@ func TestAnAdministratorIsRefused(t *testing.T) {
 		if err != nil || progress.Wait <= 0 || !strings.Contains(progress.Note, "AmazonEKSClusterAdminPolicy") {
 			t.Errorf("%q, the policy is new: %+v, %v", part, progress, err)
 		}
-		s.cloud.Pass(time.Minute)
+		s.cloud.Pass(3 * time.Minute)
 		if progress, err := s.step.Run(t.Context(), s.plan, part); err == nil || !strings.Contains(err.Error(), "admission webhook") {
 			t.Errorf("%q, the policy is old: %+v, %v", part, progress, err)
 		}

@@ -57,7 +57,7 @@ func (f Function) Refused(ctx context.Context, cluster plan.Cluster, err error) 
 			f.Name, cluster.Name, err)
 	case outcome.Young(out.AssociatedAccessPolicies[at].AssociatedAt, f.Now()):
 		return outcome.Wait(poll,
-			"the AmazonEKSClusterAdminPolicy of function %s does not work yet: it was associated less than a minute ago", f.Name)
+			"the AmazonEKSClusterAdminPolicy of function %s does not work yet: it was associated moments ago", f.Name)
 	}
 	return fmt.Errorf("function %s is forbidden what it asks of cluster %s, although EKS makes it an administrator; "+
 		"look for an admission webhook, a ValidatingAdmissionPolicy or a quota that refuses: %w",

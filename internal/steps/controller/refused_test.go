@@ -29,7 +29,7 @@ func TestRightsThatDoNotWorkYet(t *testing.T) {
 			t.Errorf("%s: the policy is new: %+v, %v", part, progress, err)
 		}
 	}
-	s.clock = s.clock.Add(2 * time.Minute)
+	s.clock = s.clock.Add(3 * time.Minute)
 	_, err := nobody.Run(ctx, s.plan, PartRelease)
 	if !k8s.IsForbidden(err) || !strings.Contains(err.Error(), "admission webhook") {
 		t.Errorf("the policy is old: %v", err)

@@ -80,7 +80,7 @@ func (i *Step) unknownToEKS(role *iamtypes.Role, err error) error {
 		return err
 	}
 	if outcome.Young(role.CreateDate, i.Now()) {
-		return resource.NotMade(outcome.Wait(poll, "EKS does not know role %s yet: it was made less than a minute ago", *role.RoleName))
+		return resource.NotMade(outcome.Wait(poll, "EKS does not know role %s yet: it was made moments ago", *role.RoleName))
 	}
 	return fmt.Errorf("EKS refuses the role although it is no new one; see whether it is still there (`aws iam get-role "+
 		"--role-name %s`), and request a pass: %w", *role.RoleName, err)
@@ -130,16 +130,24 @@ const association = "pod identity association of service account " + ownership.N
 // describeAssociation returns the association, an empty one if there is none.
 func (i *Step) describeAssociation(ctx context.Context, p *plan.Plan) (resource.Live, *types.PodIdentityAssociation, error) {
 	none := resource.Live{Name: association}
-	out, err := i.EKS.ListPodIdentityAssociations(ctx, &eks.ListPodIdentityAssociationsInput{
+	var id *string
+	for pages := eks.NewListPodIdentityAssociationsPaginator(i.EKS, &eks.ListPodIdentityAssociationsInput{
 		ClusterName: &p.Cluster.Name, Namespace: new(ownership.Namespace), ServiceAccount: new(ownership.ServiceAccount),
-	})
-	if err != nil && !(notFound(err) && p.Cluster.Gone) {
-		return none, nil, fmt.Errorf("pod identity associations of cluster %s: list: %w", p.Cluster.Name, err)
+	}); id == nil && pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if notFound(err) && p.Cluster.Gone {
+			break
+		}
+		if err != nil {
+			return none, nil, fmt.Errorf("pod identity associations of cluster %s: list: %w", p.Cluster.Name, err)
+		}
+		for _, a := range page.Associations {
+			id = a.AssociationId
+		}
 	}
-	if err != nil || len(out.Associations) == 0 {
+	if id == nil {
 		return none, &types.PodIdentityAssociation{}, nil
 	}
-	id := out.Associations[0].AssociationId
 	live, err := i.EKS.DescribePodIdentityAssociation(ctx, &eks.DescribePodIdentityAssociationInput{
 		ClusterName: &p.Cluster.Name, AssociationId: id,
 	})

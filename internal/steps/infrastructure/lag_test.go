@@ -122,7 +122,7 @@ func TestFailsAtOnceWhereTimeIsNoCure(t *testing.T) {
 		what, says string
 		spoil      func(*awsfake.Cloud)
 	}{
-		{"a policy that does not exist", "Policy arn:aws:iam::aws:policy/B does not exist", func(c *awsfake.Cloud) {
+		{"a policy that does not exist", "node_policy_arns has it", func(c *awsfake.Cloud) {
 			c.IAM.Missing = map[string]bool{"arn:aws:iam::aws:policy/B": true}
 		}},
 		{"a role that EKS never takes", "aws iam get-role --role-name " + controllerName, func(c *awsfake.Cloud) {

@@ -86,7 +86,7 @@ func liveRole(name string, live *types.Role, owned bool) resource.Live {
 	return resource.Live{Name: aspect(name), Found: live != nil, Owned: owned}
 }
 
-// refuseDeleted returns a wait if a role is one that Sawhorse tried to delete less than a minute ago, though no answer said that it
+// refuseDeleted returns a wait if a role is one that Sawhorse tried to delete moments ago, though no answer said that it
 // did, or in whose place it has made another since. IAM's replicas may still return it, and every write about it fails.
 func (i *Step) refuseDeleted(live *types.Role, w *resource.Writer) error {
 	deletion, is := w.Removed(aspect(*live.RoleName))
@@ -94,7 +94,7 @@ func (i *Step) refuseDeleted(live *types.Role, w *resource.Writer) error {
 	if !is || !earlier || !outcome.Young(&deletion.Begun, i.Now()) {
 		return nil
 	}
-	return outcome.Wait(poll, "IAM still returns role %s, which was deleted less than a minute ago", *live.RoleName)
+	return outcome.Wait(poll, "IAM still returns role %s, which was deleted moments ago", *live.RoleName)
 }
 
 // waitIfNew turns the error of a call about a new role into a wait. IAM's replicas lag: one that does not know the role
@@ -105,7 +105,7 @@ func (i *Step) waitIfNew(role *types.Role, err error) error {
 	if role == nil || !noSuchRole(err) && !denied || !outcome.Young(role.CreateDate, i.Now()) {
 		return err
 	}
-	return outcome.Wait(poll, "IAM does not know role %s everywhere yet: it was made less than a minute ago", *role.RoleName)
+	return outcome.Wait(poll, "IAM does not know role %s everywhere yet: it was made moments ago", *role.RoleName)
 }
 
 // roleParts returns the permissions boundary, the trust policy and the tags of a role. The boundary comes first: without it

@@ -278,12 +278,12 @@ func TestARefusedTargetIsAnError(t *testing.T) {
 	}
 }
 
-func TestATargetThatIsRefusedWithoutAMessage(t *testing.T) {
+func TestATargetThatIsThrottled(t *testing.T) {
 	cloud, q := begin()
 	run(t, q, true, "created queue "+name, "created rule "+name, "put target of rule "+name)
 	cloud.Events.Rules[name].Targets = nil
-	cloud.Events.RefuseCode = "InternalFailure"
-	if _, err := q.Run(t.Context(), wanted(true), ""); err == nil || !strings.Contains(err.Error(), "InternalFailure") {
+	cloud.Events.RefuseCode = "ThrottlingException"
+	if _, err := q.Run(t.Context(), wanted(true), ""); outcome.Code(err) != "ThrottlingException" {
 		t.Errorf("%v", err)
 	}
 }
@@ -292,9 +292,9 @@ func TestATargetThatIsRefusedWithoutAMessage(t *testing.T) {
 func TestARefusedRemovalIsAnError(t *testing.T) {
 	cloud, q := begin()
 	complete(t, cloud, q, true)
-	cloud.Events.Refuse = "try again"
+	cloud.Events.Refuse, cloud.Events.RefuseCode = "try again", "ConcurrentModificationException"
 	_, err := q.Run(t.Context(), wanted(false), "")
-	if err == nil || !strings.Contains(err.Error(), "remove targets: EventBridge refused it: try again") {
+	if outcome.Code(err) != "ConcurrentModificationException" || !strings.Contains(err.Error(), "remove targets: EventBridge refused it") {
 		t.Errorf("%v", err)
 	}
 	if len(cloud.Events.Rules[name].Targets) != 1 {

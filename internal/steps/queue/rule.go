@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,8 +106,7 @@ func (q *Step) putTarget(ctx context.Context, p *plan.Plan) error {
 		Rule: &p.Queue.Rule.Name, Targets: []types.Target{{Id: &p.Queue.Rule.Target, Arn: &p.Queue.ARN}},
 	})
 	if err == nil && put.FailedEntryCount > 0 {
-		refused := put.FailedEntries[0]
-		err = fmt.Errorf("EventBridge refused it: %s", cmp.Or(aws.ToString(refused.ErrorMessage), aws.ToString(refused.ErrorCode)))
+		err = outcome.EntryRefused(put.FailedEntries[0].ErrorCode, put.FailedEntries[0].ErrorMessage)
 	}
 	return resource.Wrap(err, "rule %s: put target", p.Queue.Rule.Name)
 }
@@ -175,8 +173,7 @@ func (q *Step) removeTargets(ctx context.Context, p *plan.Plan, live []types.Tar
 			Do: func(ctx context.Context) error {
 				removed, err := q.Rules.RemoveTargets(ctx, &eventbridge.RemoveTargetsInput{Rule: &p.Queue.Rule.Name, Ids: []string{id}})
 				if err == nil && removed.FailedEntryCount > 0 {
-					refused := removed.FailedEntries[0]
-					err = fmt.Errorf("EventBridge refused it: %s", cmp.Or(aws.ToString(refused.ErrorMessage), aws.ToString(refused.ErrorCode)))
+					err = outcome.EntryRefused(removed.FailedEntries[0].ErrorCode, removed.FailedEntries[0].ErrorMessage)
 				}
 				return resource.Wrap(resource.Ignore(err, missing), "rule %s: remove targets", p.Queue.Rule.Name)
 			},

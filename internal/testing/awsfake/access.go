@@ -156,6 +156,9 @@ func (e *EKS) ListPodIdentityAssociations(_ context.Context, in *eks.ListPodIden
 	if err := e.known("ListPodIdentityAssociations", in.ClusterName, *in.Namespace+"/"+*in.ServiceAccount); err != nil {
 		return nil, err
 	}
+	if in.NextToken == nil { // EKS's reference does not say that it cuts pages after it has filtered
+		return &eks.ListPodIdentityAssociationsOutput{NextToken: new("2")}, nil
+	}
 	out := &eks.ListPodIdentityAssociationsOutput{}
 	ids := map[string]bool{}
 	for id := range e.Associations {

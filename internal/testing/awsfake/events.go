@@ -152,7 +152,7 @@ func (e *Events) RemoveTargets(_ context.Context, in *eventbridge.RemoveTargetsI
 	}
 	if e.Refuse != "" {
 		return &eventbridge.RemoveTargetsOutput{
-			FailedEntryCount: 1, FailedEntries: []types.RemoveTargetsResultEntry{{ErrorMessage: &e.Refuse}},
+			FailedEntryCount: 1, FailedEntries: []types.RemoveTargetsResultEntry{{ErrorCode: &e.RefuseCode, ErrorMessage: &e.Refuse}},
 		}, nil
 	}
 	rule.Targets = slices.DeleteFunc(rule.Targets, func(t types.Target) bool { return slices.Contains(in.Ids, *t.Id) })

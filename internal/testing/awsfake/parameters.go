@@ -147,6 +147,9 @@ func (s *SSM) GetParameters(_ context.Context, in *ssm.GetParametersInput, _ ...
 	}
 	out := &ssm.GetParametersOutput{}
 	for _, name := range in.Names {
+		if strings.Contains(name, "//") {
+			return nil, refuse("ValidationException", "Parameter name %s has an empty part", name)
+		}
 		shown, there := s.shown(path.Dir(name))[name]
 		if !there {
 			out.InvalidParameters = append(out.InvalidParameters, name)
