@@ -24,8 +24,9 @@ export CDK_VALIDATION := false
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 export CDK_DISABLE_CLI_TELEMETRY := 1
 
-# Targets that run many scripts use half of AWS's lags (docs/sandbox.md). The demo, and scripts that are run by name, use the
-# full lags.
+# Targets that run many scripts use half of AWS's lags (docs/sandbox.md), and the one that is run after each change none. The demo,
+# and scripts that are run by name, use the full lags.
+quick quick-story: export LAG ?= 0
 test life alone deployment upgrades rights chaos cost latency load: export LAG_SCALE ?= 0.5
 
 # How many sandboxes take the scripts of a target at once.
@@ -125,8 +126,8 @@ alone: parts
 ## quick: after a change, the root module's tests that it can affect, with the API server, and beside them the story
 .PHONY: quick quick-tests quick-story
 quick: quick-tests quick-story
-quick-tests: parts
-	go test -short -vet=off ./... # make lint vets
+quick-tests: go-parts
+	go test -short -vet=off ./internal/steps/controller ./internal/steps/nodepools ./statemachine/model ./... # make lint vets
 quick-story: parts
 	cd sandbox && go test -count=1 -run '^TestStory$$' ./e2e
 

@@ -117,14 +117,16 @@ type checkCase struct {
 	problems, warnings []string
 }
 
+// run judges the input as the command does, in this process: TestCheckPrints runs the command.
 func (c checkCase) run(t *testing.T) {
 	t.Helper()
-	code := 0
-	if len(c.problems) > 0 {
-		code = 1
+	in, err := readInput([]byte(c.input))
+	if err != nil {
+		t.Fatal(err)
 	}
-	got := sawhorse(t, c.input, "check", "-").ends(t, code).answer(t)
-	if got.Accepted != (code == 0) || got.Problems == nil || got.Warnings == nil {
+	made, accepted := check(in)
+	got, _ := made.(answer)
+	if accepted != (len(c.problems) == 0) || got.Accepted != accepted || got.Problems == nil || got.Warnings == nil {
 		t.Errorf("%+v", got)
 	}
 	says(t, "problems", got.Problems, c.problems)

@@ -121,7 +121,7 @@ func TestPlanOfAChangeOfVersion(t *testing.T) {
 			if c.from != "" {
 				before = "," + chosen(c.from)
 			}
-			got := decoded[outlook](t, sawhorse(t, onWith(chosen(c.to)+c.more, previously(before)), "plan", "-o", "json", "-").ends(t, 0).stdout)
+			got := outlookOf(t, onWith(chosen(c.to)+c.more, previously(before)))
 			var steps, pools []string
 			for _, s := range got.Steps {
 				steps = append(steps, s.Name)

@@ -34,7 +34,7 @@ type scene struct {
 	kinds []kind
 	// Faults that occur every time: a step that fails, or an execution that dies.
 	stepFails, dies bool
-	// quick means that no step waits for so long that the status says so.
+	// quick means that no step waits for so long that the status says so: of scenes with very many worlds, which -short leaves out.
 	quick bool
 	// unknown means that the rack does not exist.
 	unknown bool

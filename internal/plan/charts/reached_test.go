@@ -32,7 +32,7 @@ const drawnVariable = "SAWHORSE_DRAWN_RACKS"
 func TestWhatAWriterOfParametersReaches(t *testing.T) {
 	racks := 2_500
 	if testing.Short() {
-		racks = 1_000
+		racks = 300
 	}
 	if more := os.Getenv(drawnVariable); more != "" {
 		var err error

@@ -396,7 +396,7 @@ func TestRecoversFromBeingKilled(t *testing.T) {
 // stride is how many writes further on a test stops a call the next time, if it stops one at each write.
 func stride() int {
 	if testing.Short() {
-		return 3
+		return 8
 	}
 	return 1
 }

@@ -159,6 +159,10 @@ func (c *Cluster) List(group, version, resource string) []unstructured.Unstructu
 // InstallCRDs installs the CustomResourceDefinitions of Karpenter's default version, and waits until they are established.
 func (c *Cluster) InstallCRDs() {
 	c.t.Helper()
+	if established && c.Get(Object{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "nodepools.karpenter.sh"}}) != nil {
+		return
+	}
 	crds, err := karpenter.Default().CRDs()
 	if err != nil {
 		c.t.Fatal(err)
@@ -179,7 +183,11 @@ func (c *Cluster) InstallCRDs() {
 			return established
 		})
 	}
+	established = true
 }
+
+// established reports whether an earlier test of this process, which has one API server, has installed the CRDs.
+var established bool
 
 // ReplaceCRDs replaces installed CustomResourceDefinitions by others of the same names, given in YAML, and waits until the
 // API server accepts an object under them.
