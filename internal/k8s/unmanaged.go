@@ -12,18 +12,23 @@ import (
 // UnmanagedKarpenter lists the parts of another Karpenter in the cluster: controllers under any name, and those of the CRDs that
 // are neither Sawhorse's nor handed over. Two Karpenters in one cluster would both act on its nodes.
 func (c *Client) UnmanagedKarpenter(ctx context.Context, rack string, crds []string) ([]string, error) {
-	deployments, err := c.List(ctx, Deployment, "", "app.kubernetes.io/name=karpenter")
+	found, err := c.UnmanagedControllers(ctx, rack)
 	if err != nil {
 		return nil, err
 	}
-	var found []string
+	unmanaged, err := c.UnmanagedCRDs(ctx, crds)
+	return append(found, unmanaged...), err
+}
+
+// UnmanagedControllers lists controllers of Karpenter that are not the rack's, under any name.
+func (c *Client) UnmanagedControllers(ctx context.Context, rack string) (found []string, err error) {
+	deployments, err := c.List(ctx, Deployment, "", "app.kubernetes.io/name=karpenter")
 	for i := range deployments {
 		if Owned(&deployments[i], rack) != nil {
 			found = append(found, Subject(&deployments[i]))
 		}
 	}
-	unmanaged, err := c.UnmanagedCRDs(ctx, crds)
-	return append(found, unmanaged...), err
+	return found, err
 }
 
 // UnmanagedCRDs lists those of the named CRDs that exist and that Sawhorse neither made nor may take over.

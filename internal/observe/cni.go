@@ -20,7 +20,9 @@ import (
 // CNI observes where the pods of the VPC CNI get their credentials. A role that the service account has counts only for
 // the pods that EKS's webhook has given its credentials, which it does when a pod is admitted; and what a pod was given
 // counts only as long as the service account has the role.
-func CNI(ctx context.Context, associations eks.ListPodIdentityAssociationsAPIClient, client *k8s.Client, cluster string) (found plan.CNI, err error) {
+func CNI(ctx context.Context, associations eks.ListPodIdentityAssociationsAPIClient, client *k8s.Client, cluster string) (
+	found plan.CNI, err error,
+) {
 	daemons, err := client.Get(ctx, k8s.DaemonSet, ownership.Namespace, ownership.CNI)
 	if err != nil || daemons == nil {
 		return found, err

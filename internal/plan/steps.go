@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strings"
 
@@ -167,9 +168,9 @@ var prepare = []entry{
 	{"access/conflicts", on, func(b *builder) bool { return !b.turningOff() }},
 	{"proof", off, (*builder).turningOff},
 	{FitStep, off, (*builder).turningOff},
-	{"network", on, nil},
-	{"nodegroups/labels", on, nil},
-	{"controller/crds", on, func(b *builder) bool { return b.plan.Goal != GoalKarpenter }},
+	{"network", on, (*builder).prepares},
+	{"nodegroups/labels", on, (*builder).prepares},
+	{"controller/crds", on, func(b *builder) bool { return b.plan.Goal != GoalKarpenter && b.prepares() }},
 }
 
 // enable is the order for karpenter_enabled=true, after prepare. Existing capacity is only reduced after nodepools,
@@ -237,6 +238,15 @@ func (b *builder) freezes() bool {
 // to bring the sizes back.
 func (b *builder) migrates() bool {
 	return len(b.plan.Nodegroups.Migration.Groups) > 0 || b.facts.Records.HadMigration
+}
+
+// prepares reports whether the plan prepares the cluster: also when Karpenter is turned off, since what is prepared stays. It does not if
+// turning on was refused before anything was: the cluster may have another Karpenter, whose CRDs and subnets are its own.
+func (b *builder) prepares() bool {
+	applied := slices.Collect(maps.Keys(b.facts.Records.Applied))
+	before := []string{"access", FreezeStep, "access/conflicts"}
+	begun := slices.ContainsFunc(applied, func(step string) bool { return !slices.Contains(before, step) })
+	return begun || !b.turningOff() || len(applied) == 0
 }
 
 func (b *builder) turningOff() bool { return b.plan.Goal != GoalKarpenter && b.facts.Records.WasOn }

@@ -132,6 +132,36 @@ func TestVacantComesFirst(t *testing.T) {
 	}
 }
 
+// If turning on was refused for another Karpenter in the cluster, turning off tags none of its subnets and applies none of its CRDs.
+func TestOffAfterARefusalPreparesNothing(t *testing.T) {
+	names := func(applied map[string]string) (all []string) {
+		b := &builder{plan: Plan{Goal: GoalAccess}, facts: Facts{Records: Records{WasOn: true, Applied: applied}}}
+		for _, s := range b.steps() {
+			all = append(all, s.Name)
+		}
+		return all
+	}
+	for _, c := range []struct {
+		applied  map[string]string
+		prepares bool
+	}{
+		{nil, true}, // nothing is known: offline
+		{map[string]string{"access": "a", FreezeStep: "f"}, false},
+		{map[string]string{"access": "a", "access/conflicts": "c", "network": "n"}, true},
+		{map[string]string{"access": "a", "infrastructure": "i"}, true},
+	} {
+		got := names(c.applied)
+		for _, step := range []string{"network", "nodegroups/labels", "controller/crds"} {
+			if slices.Contains(got, step) != c.prepares {
+				t.Errorf("after %v: %v", c.applied, got)
+			}
+		}
+		if !slices.Contains(got, "infrastructure") || !slices.Contains(got, FitStep) {
+			t.Errorf("after %v, what there may be is not removed: %v", c.applied, got)
+		}
+	}
+}
+
 // Before Karpenter is turned on, access/conflicts is a precheck for nothing: it is due if its own section has changed.
 func TestAGuardOfWhatIsNotInTheOrder(t *testing.T) {
 	b := &builder{plan: Plan{Goal: GoalAccess}}

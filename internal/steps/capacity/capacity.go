@@ -89,7 +89,11 @@ func (r *run) provide(ctx context.Context) error {
 		return err
 	}
 	r.goesOn = r.begun || r.plan.Force.Has(events.ForceRoom)
-	if err := refusals.UnmanagedNodePools(unmanaged, r.begun || r.plan.Force.Has(events.ForceForeignPools), &r.progress); err != nil {
+	left, err := r.left(ctx, unmanaged)
+	if err != nil {
+		return err
+	}
+	if err := refusals.UnmanagedNodePools(left, r.begun || r.plan.Force.Has(events.ForceForeignPools), &r.progress); err != nil {
 		return r.waitInstead(err)
 	}
 	lack, err := r.lack(ctx, leaving)

@@ -36,9 +36,13 @@ func (r *run) refuse(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	left, err := r.left(ctx, unmanaged)
+	if err != nil {
+		return err
+	}
 	refused := &outcome.Rejected{}
 	for _, err := range []error{
-		refusals.UnmanagedNodePools(unmanaged, r.plan.Force.Has(events.ForceForeignPools), &r.progress), r.refuseWithoutCapacity(ctx, unmanaged),
+		refusals.UnmanagedNodePools(left, r.plan.Force.Has(events.ForceForeignPools), &r.progress), r.refuseWithoutCapacity(ctx, unmanaged),
 	} {
 		var rejected *outcome.Rejected
 		switch {
@@ -52,6 +56,18 @@ func (r *run) refuse(ctx context.Context) error {
 		return refused
 	}
 	return nil
+}
+
+// left returns those of the NodePools that Sawhorse did not make that nobody serves without the rack's controller. It is none where
+// another Karpenter runs, with which turning on may have been refused.
+func (r *run) left(ctx context.Context, unmanaged []string) ([]string, error) {
+	if len(unmanaged) == 0 {
+		return nil, nil
+	}
+	if others, err := r.client.UnmanagedControllers(ctx, r.plan.Rack); err != nil || len(others) > 0 {
+		return nil, err
+	}
+	return unmanaged, nil
 }
 
 func (r *run) refuseWithoutCapacity(ctx context.Context, unmanaged []string) error {

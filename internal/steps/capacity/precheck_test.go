@@ -82,6 +82,22 @@ func TestAllThatSpeaksAgainstIt(t *testing.T) {
 	s.asked()
 }
 
+// NodePools that another Karpenter serves do not keep the rack's, which may never have been turned on, from being turned off.
+func TestNodePoolsOfAnotherKarpenter(t *testing.T) {
+	s := begin(t)
+	s.pool("theirs", "")
+	controller := func(rack string) object {
+		return object{"metadata": object{"labels": object{"app.kubernetes.io/name": "karpenter", ownership.TagRack: rack}}}
+	}
+	s.api.Put("/apis/apps/v1/namespaces/kube-system/deployments/karpenter", "apps/v1", "Deployment", controller("demo"))
+	s.refused("NodePools that Sawhorse did not make: theirs")
+	s.api.Put("/apis/apps/v1/namespaces/karpenter/deployments/karpenter", "apps/v1", "Deployment", controller(""))
+	s.asked()
+	if _, progress, err := s.call(); err != nil || progress.Wait != 0 {
+		t.Errorf("%+v, %v", progress, err)
+	}
+}
+
 // The additional pods of a restored Cluster Autoscaler need capacity too, also while it is not back yet. Its running pods are
 // counted on their nodes.
 func TestClusterAutoscalerTakesRoom(t *testing.T) {

@@ -74,9 +74,9 @@ func UnmanagedNodePools(foreign []string, goesOn bool, progress *outcome.Progres
 	}
 	all := strings.Join(foreign, ", ")
 	if goesOn {
-		progress.Warn("karpenter_enabled", "The cluster has NodePools that Sawhorse did not make: %s. They stay, and their nodes run on "+
-			"without a controller: nobody scales, replaces or ends them until you do. Nodes with the rack's own role lose their access to the "+
-			"cluster. Have another Karpenter take the pools over, or move their pods to other nodes.", all)
+		progress.Warn("karpenter_enabled", "The cluster has NodePools that Sawhorse did not make: %s. They stay. Unless another Karpenter "+
+			"serves them, their nodes run on without a controller: nobody scales, replaces or ends them until you do. Nodes with the rack's "+
+			"own role lose their access to the cluster. Have another Karpenter take the pools over, or move their pods to other nodes.", all)
 		return nil
 	}
 	return outcome.Reject("karpenter_enabled", "karpenter_enabled is false, but the cluster has NodePools that Sawhorse did not make: %s; "+

@@ -57,7 +57,9 @@ func beginning(env handler.Env, auditor *audit.Steps, bus report.Bus) *pass.Vali
 
 // cni returns what observes where the VPC CNI of a cluster gets its credentials. Each observation connects anew: the function
 // begins passes over many clusters, for longer than a token is valid.
-func cni(dial k8s.Connector, associations eks.ListPodIdentityAssociationsAPIClient, log *slog.Logger) func(context.Context, plan.Cluster) (plan.CNI, error) {
+func cni(dial k8s.Connector, associations eks.ListPodIdentityAssociationsAPIClient, log *slog.Logger) func(context.Context, plan.Cluster) (
+	plan.CNI, error,
+) {
 	return func(ctx context.Context, of plan.Cluster) (found plan.CNI, err error) {
 		client, err := k8s.ReadOnly(dial)(ctx, of)
 		if err == nil {
