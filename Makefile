@@ -157,11 +157,6 @@ e2e: parts
 chaos: $(BIN)/measure
 	@$(BIN)/measure chaos
 
-## enablings: turn Karpenter on in ENABLINGS (10) new sandboxes, each with other lags, and print how long it took
-.PHONY: enablings
-enablings: $(BIN)/measure
-	@$(BIN)/measure enablings
-
 ## load: under AWS's default rates, write 100 times to one rack, turn on and change LOAD_RACKS (100) racks, and run an hour of the schedule with LOAD_LISTED (1000) in the table
 .PHONY: load
 load: $(BIN)/measure
@@ -177,7 +172,7 @@ cost: $(BIN)/measure
 latency: $(BIN)/measure
 	@$(BIN)/measure latency
 
-## measure-test: the unit tests of what only measures (chaos, enablings, load, cost, latency), a module of its own
+## measure-test: the unit tests of what only measures (chaos, load, cost, latency), a module of its own
 .PHONY: measure-test
 measure-test: prerequisites
 	go test -C sandbox/measure ./...

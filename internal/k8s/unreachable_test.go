@@ -77,7 +77,8 @@ func TestNoAnswerInTime(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer server.Close()
-	client := &http.Client{Transport: transport{http.DefaultTransport, "demo", 20 * time.Millisecond, new(atomic.Int32)}}
+	waits := transport{http.DefaultTransport, "demo", 20 * time.Millisecond, new(atomic.Int32)}
+	client := &http.Client{Transport: waits}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	ask := func() error {
@@ -99,6 +100,8 @@ func TestNoAnswerInTime(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	begins.Store(true)
+	waits.timeout = time.Second // in which the answer must begin
+	client.Transport = waits
 	if err := ask(); !outcome.IsNotYet(err, outcome.Unready) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("an answer that does not go on: %v", err)
 	}

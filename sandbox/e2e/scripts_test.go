@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/passes"
 	"github.com/sawhorse-io/sawhorse/sandbox/e2e/stage"
 	"github.com/sawhorse-io/sawhorse/sandbox/story"
@@ -80,7 +81,7 @@ func TestNothingToDo(t *testing.T) {
 	sandbox := pool.Take(t)
 	sandbox.Run(story.Enabled)
 	environment := sandbox.Environment
-	if err := environment.Sandbox(t.Context(), http.MethodDelete, "calls?by=caller", nil, nil); err != nil {
+	if err := environment.Sandbox(t.Context(), http.MethodPut, "faults", []fault.Fault{}, nil); err != nil { // counts from here on
 		t.Fatal(err)
 	}
 	since := time.Now()
@@ -92,41 +93,33 @@ func TestNothingToDo(t *testing.T) {
 	if len(all) != 1 || all[0].Outcome != "Unchanged" || all[0].Steps != 0 {
 		t.Errorf("iterations %+v", all)
 	}
-	var calls map[string]map[string]map[string]int // by caller, service and action
-	if err := environment.Sandbox(t.Context(), http.MethodGet, "calls?by=caller", nil, &calls); err != nil {
+	var report fault.Report
+	if err := environment.Sandbox(t.Context(), http.MethodGet, "faults", nil, &report); err != nil {
 		t.Fatal(err)
 	}
 	reads, writes := 0, []string{}
-	for caller, services := range calls {
-		if !strings.Contains(caller, "Sawhorse-") || strings.Contains(caller, "Resync") || strings.Contains(caller, "Audit") {
-			continue // the schedule's tick may fall in here; a pass that its audit requested would be in iterations
-		}
-		if !strings.Contains(caller, "Validate") {
-			t.Errorf("%s was called: %v", caller, services)
-		}
-		for service, actions := range services {
-			for action, n := range actions {
-				if reading(action) {
-					reads += n
-				} else {
-					writes = append(writes, service+" "+action)
-				}
-			}
+	for _, c := range report.Calls {
+		switch {
+		// The schedules' ticks may fall in here; a pass that they requested would be in iterations.
+		case slices.Contains([]string{"", fault.StateMachine, "resync", "audit", "rollout"}, c.Function):
+		case c.Function != "validate":
+			t.Errorf("%s was called: %s", c.Function, c.Call)
+		case reading(c.Action):
+			reads += c.Count
+		default:
+			writes = append(writes, c.Service+" "+c.Action)
 		}
 	}
-	t.Logf("%d AWS reads, writes %v", reads, writes)
+	t.Logf("%d reads, writes %v", reads, writes)
 	if !slices.Equal(writes, []string{"dynamodb UpdateItem"}) {
 		t.Errorf("writes %v, want the lease's renewal alone", writes)
 	}
 }
 
 func reading(action string) bool {
-	for _, prefix := range []string{"Get", "List", "Describe", "Query"} {
-		if strings.HasPrefix(action, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"get", "list", "describe", "query"}, func(verb string) bool { // the API server's are in lower case
+		return strings.HasPrefix(strings.ToLower(action), verb)
+	})
 }
 
 // A cluster belongs to one rack. A second rack that names it is rejected, and nothing changes.

@@ -47,7 +47,6 @@ type Config struct {
 
 type gateway struct {
 	cfg       Config
-	calls     *calls
 	trail     *trail
 	ministack *httputil.ReverseProxy
 	moto      *httputil.ReverseProxy
@@ -63,7 +62,7 @@ type gateway struct {
 // New returns the gateway as an HTTP handler for AWS calls and for the paths under /_sandbox/.
 func New(cfg Config) http.Handler {
 	g := &gateway{
-		cfg: cfg, calls: newCalls(), trail: &trail{}, networks: newNetworks(cfg), rates: &rates.Limiter{}, catalogue: newCatalogue(cfg),
+		cfg: cfg, trail: &trail{}, networks: newNetworks(cfg), rates: &rates.Limiter{}, catalogue: newCatalogue(cfg),
 		transport: transport(),
 	}
 	if cfg.Faults == nil {
@@ -73,8 +72,6 @@ func New(cfg Config) http.Handler {
 	g.ministack.ModifyResponse = g.amendCluster
 	g.moto = g.proxy(cfg.Moto)
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /_sandbox/calls", g.showCalls)
-	mux.HandleFunc("DELETE /_sandbox/calls", g.resetCalls)
 	mux.HandleFunc("GET /_sandbox/trail", g.showTrail)
 	mux.Handle("/_sandbox/faults", g.cfg.Faults)
 	mux.Handle("/_sandbox/rates", g.rates)
@@ -103,14 +100,13 @@ func (g *gateway) age(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// ServeHTTP counts an AWS call, applies rate limits and faults, and routes the call.
+// ServeHTTP lists an AWS call in the trail, applies rate limits and faults, and routes the call.
 func (g *gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	call, err := identify(req)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	g.calls.add(call)
 	g.trail.add(call, req.URL.Path)
 	from := fault.Call{Function: g.cfg.Function(call.AccessKey), Service: call.Service, Action: call.Action}
 	invocation := ""

@@ -2,8 +2,6 @@ package gateway_test
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -71,43 +69,6 @@ func TestPoliciesHoldForEachService(t *testing.T) {
 	want(t, "wrong secret", err, "AuthFailure")
 	_, err = ec2.NewFromConfig(sandbox.Config("AKIANOBODY", "x", "")).DescribeVpcs(ctx, &ec2.DescribeVpcsInput{})
 	want(t, "unknown key", err, "AuthFailure")
-}
-
-func TestCallsAreCountedByServiceActionAndCaller(t *testing.T) {
-	ctx, cfg := context.Background(),
-		as(t, "counted", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`)
-	calls := func(query string) map[string]any {
-		t.Helper()
-		resp := need[*http.Response](t)(http.Get(sandbox.URL + "/_sandbox/calls" + query))
-		defer resp.Body.Close()
-		var out map[string]any
-		if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
-	req := need[*http.Request](t)(http.NewRequest(http.MethodDelete, sandbox.URL+"/_sandbox/calls", nil))
-	need[*http.Response](t)(http.DefaultClient.Do(req)).Body.Close()
-	if got := calls(""); len(got) != 0 {
-		t.Errorf("after the reset: %v", got)
-	}
-	for range 2 {
-		_, _ = ssm.NewFromConfig(cfg).GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String("/none")})
-	}
-	_, _ = eks.NewFromConfig(cfg).DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{
-		ClusterName: aws.String("c"), PrincipalArn: aws.String("arn:aws:iam::0:role/a/b"),
-	})
-	_, _ = ec2.NewFromConfig(cfg).DescribeVpcs(ctx, &ec2.DescribeVpcsInput{})
-	_, _ = sts.NewFromConfig(sandbox.Config()).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
-	mine := `{"ec2":{"DescribeVpcs":1},"eks":{"DescribeAccessEntry":1},"ssm":{"GetParameter":2}}`
-	got, _ := json.Marshal(calls("?by=caller")) // decoded data can always be encoded
-	if wanted := `{"counted":` + mine + `,"root":{"sts":{"GetCallerIdentity":1}}}`; string(got) != wanted {
-		t.Errorf("by caller %s, want %s", got, wanted)
-	}
-	got, _ = json.Marshal(calls("")) // decoded data can always be encoded
-	if wanted := mine[:len(mine)-1] + `,"sts":{"GetCallerIdentity":1}}`; string(got) != wanted {
-		t.Errorf("calls %s, want %s", got, wanted)
-	}
 }
 
 // A policy variable stands for the value of a tag on the caller's role. Without the tag the statement matches nothing.

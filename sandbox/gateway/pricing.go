@@ -84,3 +84,8 @@ func product(attributes map[string]string, price float64) string {
 	})
 	return string(b)
 }
+
+func writeJSON(w http.ResponseWriter, contentType string, v any) {
+	w.Header().Set("Content-Type", contentType)
+	_ = json.NewEncoder(w).Encode(v) // fails only if the caller has closed the connection
+}

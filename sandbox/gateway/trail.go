@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/caller"
 )
 
 // trail keeps the latest calls that may change something, as CloudTrail does.
@@ -68,4 +70,17 @@ func (g *gateway) showTrail(w http.ResponseWriter, req *http.Request) {
 		}
 		_, _ = fmt.Fprintf(w, "%s %s %s %s %s\n", e.at.UTC().Format(time.RFC3339Nano), names[e.AccessKey], e.Service, e.Action, e.path)
 	}
+}
+
+// callerName returns the name of the role or user, "root", or the access key itself if MiniStack does not know it.
+func (g *gateway) callerName(accessKey string) string {
+	arn, err := caller.ARN(g.cfg.MiniStack, accessKey)
+	if err != nil || arn == "" {
+		return accessKey
+	}
+	resource := arn[strings.LastIndex(arn, ":")+1:]
+	if parts := strings.Split(resource, "/"); parts[0] == "assumed-role" && len(parts) == 3 {
+		return parts[1]
+	}
+	return resource[strings.LastIndex(resource, "/")+1:]
 }

@@ -90,25 +90,32 @@ func auditInOrder(s *Script, why string) {
 // audit ticks the schedule until the tick of the rack demo, waits until its audit has ended, and returns the steps that
 // are due. If there are some, Served waits for the pass that the audit requests.
 func audit(s *Script) (due []string) {
-	began := time.Now()
+	began, skipped := time.Now(), 0
 	tick(s)
 	s.Await("the audit has ended", func() string {
 		lines, err := functionlog.Since(s.ctx, s.env, "audit", began)
 		if err != nil {
 			return err.Error()
 		}
+		answer, skips := "no line about rack demo", 0
 		for _, line := range lines {
 			var entry struct {
 				Msg, Rack, Skipped string
 				Due                []string
 			}
-			if json.Unmarshal([]byte(line.Text), &entry) == nil && entry.Msg == "audit" && entry.Rack == "demo" {
-				due = entry.Due
-				return entry.Skipped
+			if json.Unmarshal([]byte(line.Text), &entry) != nil || entry.Msg != "audit" || entry.Rack != "demo" {
+				continue
+			}
+			if due, answer = entry.Due, entry.Skipped; answer != "" {
+				skips++
 			}
 		}
-		return "no line about rack demo"
-	}, "", time.Minute)
+		if skips > skipped { // a pass had the rack
+			skipped = skips
+			tick(s)
+		}
+		return answer
+	}, "", 2*time.Minute)
 	s.Say("The audit finds due: %v", due)
 	if len(due) > 0 {
 		s.wrote(Write{Rack: "demo", Source: "sawhorse", At: began})

@@ -69,7 +69,7 @@ func DrainOff(s *Script) {
 		s.Until("NodePool workload", "kubectl get nodepools -o name", "", 2*time.Minute)
 		end := drainDeadline(s)
 		s.Say("The NodeClaims may drain until %s, %.0f s from now.", timeline.Clock(end), time.Until(end).Seconds())
-		s.Await("the step that the status names meanwhile", func() string { return s.Status().Running.Step }, "nodepools", 15*time.Second)
+		s.Await("the step that the status names meanwhile", func() string { return s.Status().Running.Step }, "nodepools", time.Minute)
 		s.Until("the ordinary pod runs elsewhere", plain.where(), "<none>", time.Minute)
 		s.Reconciled()
 		s.Equal("the step that it names then", s.Status().Running.Step, "")

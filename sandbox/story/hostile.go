@@ -97,7 +97,10 @@ func racksInTable(s *Script) string {
 // anybody in the account may put events. None starts, reports or forges anything.
 func onTheDefaultBus(s *Script) {
 	s.Chapter("Events on the default bus, with Sawhorse's own source", func() {
-		began, before := time.Now(), s.Status().text
+		// All but what the looks at the nodes write, which may be due just now.
+		const passes = "aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Value --output text | " +
+			"jq -c 'del(.pools, .rollout)'"
+		began, before := time.Now(), s.Output(passes)
 		rack := object{"rack": "demo", "full": true, "force": []string{"room"}}
 		write := object{"name": "/sawhorse/racks/demo/params/paused", "operation": "Update"}
 		ended := object{"executionArn": "arn:aws:states:us-east-1:000000000000:execution:Sawhorse-reconcile:forged",
@@ -115,7 +118,7 @@ func onTheDefaultBus(s *Script) {
 				argument(entry), "NotAuthorizedForSourceException")
 		}
 		s.Equal("executions that they have started", s.executions(began), 0)
-		s.Equal("the status", s.Status().text, before)
+		s.Check("the status", passes, before)
 	})
 }
 

@@ -91,6 +91,7 @@ func LateParameter(s *Script) {
 	s.Chapter("SSM's replicas are behind the event that tells of a write", func() {
 		setLag(s, "parameter", 8)
 		s.Reconciled(s.Put("karpenter_cpu_limit", "321"))
+		s.Contains("the pass has waited", "sawhorse watch demo", "Parameter Store does not show the last write yet")
 		s.Check("NodePool's CPU limit", cpuLimit, "321")
 		drawLag(s, "parameter")
 	})
@@ -125,7 +126,7 @@ func CredentialsLate(s *Script) {
 		s.Until("Karpenter's pods", "kubectl -n kube-system get pods -l app.kubernetes.io/name=karpenter -o name | wc -l", "2", time.Minute)
 		s.Check("pods with credentials", podsGiven, "0")
 		lagsEnd(s)
-		s.Until("Karpenter's pods are Ready", controllerReady, "2/2", time.Minute)
+		s.Until("Karpenter's pods are Ready", controllerReady, "2/2", 3*time.Minute) // pods are replaced once a minute
 		s.Check("pods with credentials", podsGiven, "2")
 		s.Reconciled()
 		s.Says("credentials")

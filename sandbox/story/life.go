@@ -128,7 +128,7 @@ func (a app) node() string {
 // start creates the Deployment and waits until its pods run. It prints how long that took.
 func (a app) start(s *Script) {
 	s.Type(a.apply())
-	s.Until(fmt.Sprintf("pods of %s that run", a.name), a.runs(), fmt.Sprint(a.replicas), time.Minute)
+	s.Until(fmt.Sprintf("pods of %s that run", a.name), a.runs(), fmt.Sprint(a.replicas), 3*time.Minute)
 }
 
 // end deletes the Deployment.

@@ -123,20 +123,21 @@ func (m *moving) until(left int) {
 	}
 	fewest := pods
 	s.Await(fmt.Sprintf("nodes of %s that were there, down to %d", m.pool, left), func() string {
-		here, going, usable, ended := 0, 0, 0, map[string]bool{}
+		here, going, usable, counts := 0, 0, 0, map[string]bool{}
+		nodes := m.list() // first: a claim that is counted was there when its node was
 		for _, claim := range nodeClaims(s).Items {
-			// Its pods are gone, and its instance is being terminated. Karpenter's budgets do not count it.
-			ended[claim.Status.NodeName] = claim.is("InstanceTerminating")
+			// If its pods are gone and its instance is being terminated, Karpenter's budgets do not count it.
+			counts[claim.Status.NodeName] = !claim.is("InstanceTerminating")
 			if claim.is("Initialized") && claim.Metadata.DeletionTimestamp == "" {
 				usable++
 			}
 		}
-		for _, node := range m.list() {
+		for _, node := range nodes {
 			if m.were[node.Metadata.Name] {
 				here++
 			}
 			disrupted := strings.Contains(fmt.Sprint(node.Spec.Taints), "karpenter.sh/disrupted") || node.Metadata.DeletionTimestamp != ""
-			if disrupted && !ended[node.Metadata.Name] {
+			if disrupted && counts[node.Metadata.Name] {
 				going++
 			}
 		}

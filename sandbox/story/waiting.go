@@ -68,6 +68,7 @@ func waitsFor(s *Script, cause, state string) {
 func recovers(s *Script) {
 	single.end(s)
 	s.Until("nodes of NodePools", nodes, "", 3*time.Minute)
+	s.Until("its pods", "kubectl -n shop get pods -l app="+single.name+" -o name", "", time.Minute)
 	lookAtNodes(s)
 	s.Check("what waits", waitingLine+" || true", "")
 	s.State("Reconciled")

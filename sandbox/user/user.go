@@ -60,7 +60,7 @@ func (e Environment) Run(ctx context.Context, line string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// Sandbox calls one of the sandbox's own endpoints beside those of AWS, such as "calls?by=caller". It sends body as JSON
+// Sandbox calls one of the sandbox's own endpoints beside those of AWS, such as "age?by=1h". It sends body as JSON
 // unless that is nil. It decodes the answer into a value, or stores it as it is if into is a *string; nil ignores it.
 func (e Environment) Sandbox(ctx context.Context, method, path string, body, into any) error {
 	err := ask.JSON(ctx, method, e.Endpoint()+"/_sandbox/"+path, body, into)

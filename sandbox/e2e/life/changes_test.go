@@ -65,14 +65,8 @@ func TestWhy(t *testing.T) { pool.Take(t, stage.Long, stage.Spoils).Run(story.En
 // Pods keep the nodes of pools that are taken away, and the status says why. One node is in a capacity reservation.
 func TestKept(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.Kept) }
 
-// A pod that requests a GPU gets a node of the pool that Karpenter tries first.
-func TestFirstPool(t *testing.T) { pool.Take(t).Run(story.Enabled, story.FirstPool) }
-
 // A pod runs on a GPU, and four share one.
 func TestGPUs(t *testing.T) { pool.Take(t).Run(story.Enabled, story.GPUs) }
-
-// Each typo in the name of the cluster or of a node group is reported for what it is.
-func TestWrongNames(t *testing.T) { pool.Take(t).Run(story.Enabled, story.WrongNames) }
 
 // Tests the parameters of the rack itself and the effect of each.
 func TestSettings(t *testing.T) { pool.Take(t, stage.Long).Run(story.Enabled, story.Settings) }

@@ -1,7 +1,6 @@
 // Command measure measures Sawhorse on sandboxes of its own. It runs in the checkout, after `make parts`.
 //
 //	measure chaos      inject a fault at each call, then pairs of faults (CHAOS_…)
-//	measure enablings  turn Karpenter on in ENABLINGS new sandboxes, one after the other
 //	measure cost       count what each kind of pass takes, and what AWS charges for it
 //	measure latency    measure how long LATENCY_ROUNDS writes to a parameter take until the NodePool has them
 //	measure load       write to LOAD_RACKS racks, and many times to one, with LOAD_LISTED racks in the table
@@ -29,12 +28,12 @@ import (
 )
 
 var commands = map[string]func(context.Context, *heartbeat.Writer) error{
-	"chaos": campaign, "enablings": enablings, "cost": costs, "latency": latencies, "load": strain,
+	"chaos": campaign, "cost": costs, "latency": latencies, "load": strain,
 }
 
 func main() {
 	if len(os.Args) != 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: measure chaos | enablings | cost | latency | load")
+		fmt.Fprintln(os.Stderr, "usage: measure chaos | cost | latency | load")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
