@@ -361,6 +361,26 @@ func TestOnlyWhatChangedIsDue(t *testing.T) {
 	}
 }
 
+// A build group that comes long after Cluster Autoscaler's hand-over goes to zero only when the pool has shown a first node.
+func TestALateBuildGroupWaitsForAProof(t *testing.T) {
+	f := facts()
+	groups := f.NodeGroups
+	f.NodeGroups = slices.DeleteFunc(slices.Clone(groups), func(g plan.NodeGroup) bool { return g.Labels[ownership.LabelBuild] != "" })
+	applied := texts{}
+	for _, s := range build(t, builds, f).Plan.Steps {
+		applied[s.Name] = s.Fingerprint
+	}
+	f.NodeGroups = groups
+	late := build(t, builds, f)
+	var due []string
+	for _, s := range late.Plan.Due(applied) {
+		due = append(due, s.Name)
+	}
+	if strings.Join(due, " ") != "proof nodegroups/build" {
+		t.Error(due)
+	}
+}
+
 // Problems with what only Karpenter needs of network and node groups never block turning it off. Before and after, they
 // are problems.
 func TestOffIsNotHeldUp(t *testing.T) {

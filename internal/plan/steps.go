@@ -21,7 +21,7 @@ type Step struct {
 	Part string `json:"part,omitempty"`
 	// Deadline is the longest time in seconds that the step may take, including waits.
 	Deadline int `json:"deadline"`
-	// PrecheckFor names the later step that this one makes safe. This step is due if and only if that one is.
+	// PrecheckFor names the later step that this one makes safe. This step is due with that one (Due).
 	PrecheckFor string `json:"precheckFor,omitempty"`
 	// Uninterruptible keeps a write to the rack from ending the step early.
 	Uninterruptible bool `json:"uninterruptible,omitempty"`
@@ -320,21 +320,28 @@ func (p *Plan) setFingerprint(step int) {
 	}
 }
 
+// HandsOver reports whether a step of turning Karpenter on takes capacity, or pods, from what had them before.
+func (s Step) HandsOver() bool {
+	return slices.Contains([]string{"proof", "autoscaler", "nodegroups/build", "nodegroups/placement", "nodegroups/retire", MigrateStep}, s.Name)
+}
+
 func fingerprint(section any) string {
 	sum := canonical.Hash(section)
 	return hex.EncodeToString(sum[:8])
 }
 
 // Due returns the steps whose section of the plan differs from what was last applied, or all steps if nothing was
-// applied. A precheck is due with the step that it is for, because its result from an earlier removal is out of date.
+// applied. A precheck is due with the step that it is for, because its result from an earlier removal is out of date. The proof of
+// the pools comes before build groups go to zero, too: one may be new long after Cluster Autoscaler's hand-over.
 func (p *Plan) Due(applied map[string]string) []Step {
 	differs := map[string]bool{}
 	for _, s := range p.Steps {
 		differs[s.Name] = applied[s.Name] != s.Fingerprint
 	}
+	empties := p.Goal == GoalKarpenter && p.Nodegroups.BuildEmpty && differs["nodegroups/build"]
 	var due []Step
 	for _, s := range p.Steps {
-		if differs[cmp.Or(s.PrecheckFor, s.Name)] {
+		if differs[cmp.Or(s.PrecheckFor, s.Name)] || s.Name == "proof" && empties {
 			due = append(due, s)
 		}
 	}

@@ -119,8 +119,20 @@ func (in input) repairsFirst() bool {
 	if !in.full || !in.audited || in.status == nil || in.status.State != outcome.StateRejected || len(in.force) > 0 || in.proposed != nil {
 		return false
 	}
-	steps, _ := due(in.inForce, in)
+	steps, _ := in.repairs(in.inForce)
 	return len(steps) > 0
+}
+
+// repairs returns the steps of the last good plan that are due. While turning Karpenter off is refused, it hands nothing further over
+// to it: a step that was never done repairs nothing.
+func (in input) repairs(p *plan.Plan) ([]plan.Step, map[string]string) {
+	steps, why := due(p, in)
+	if in.refusedOff {
+		steps = slices.DeleteFunc(steps, func(s plan.Step) bool {
+			return s.HandsOver() && in.records.Applied[cmp.Or(s.PrecheckFor, s.Name)] == ""
+		})
+	}
+	return steps, why
 }
 
 // known reports whether the value of a brake was read and not refused. Otherwise the brake stays as it is, whatever is wrong
@@ -164,7 +176,7 @@ func due(p *plan.Plan, in input) ([]plan.Step, map[string]string) {
 	maps.DeleteFunc(applied, func(step, _ string) bool { return why[step] != "" })
 	for _, s := range p.Due(applied) {
 		if why[s.Name] == "" {
-			why[s.Name] = "it comes with " + s.PrecheckFor
+			why[s.Name] = "it comes with a step that it makes safe"
 		}
 	}
 	steps := slices.DeleteFunc(slices.Clone(p.Steps), func(s plan.Step) bool { return why[s.Name] == "" })
@@ -256,7 +268,7 @@ func (d *verdict) repair(in input) []plan.Step {
 		last.Last = in.inForce.Before(last, applied)
 		d.records, d.plan = &in.records, &last
 	}
-	steps, why := due(&last, in)
+	steps, why := in.repairs(&last)
 	if !in.full && !takenBack && !last.Changing(in.records.Applied) {
 		steps = slices.DeleteFunc(steps, func(s plan.Step) bool { return s.Name != plan.FreezeStep })
 	}

@@ -78,6 +78,20 @@ func TestARefusedTurningOffIsTakenBack(t *testing.T) {
 	}
 }
 
+// While turning off is refused, an audit repairs what there is, and hands nothing over that had not been handed over.
+func TestARefusedTurningOffHandsNothingOver(t *testing.T) {
+	s := begin(t, auth, on)
+	s.all = true
+	answer := s.validated(false)
+	proof := slices.IndexFunc(answer.Steps, func(step plan.Step) bool { return step.Name == "proof" })
+	s.applied(Answer{Steps: answer.Steps[:proof]}, false) // it fails there
+	s.write(off)
+	s.refusedOff(false)
+	s.wrong = map[string]string{"queue": "somebody has deleted it"}
+	answer = s.validated(true)
+	s.wants(answer, outcome.PassRejected, true, "queue")
+}
+
 // So it is if any call of a pass fails, that accepts the turning off or the way back.
 func TestARefusedTurningOffSurvivesFailures(t *testing.T) {
 	for _, refused := range []bool{false, true} {
