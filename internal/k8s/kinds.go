@@ -38,6 +38,7 @@ var (
 
 	PodDisruptionBudget = Kind{"PodDisruptionBudget", v1("policy", "poddisruptionbudgets"), true}
 	ServiceMonitor      = Kind{"ServiceMonitor", v1("monitoring.coreos.com", "servicemonitors"), true}
+	PriorityClass       = Kind{"PriorityClass", v1("scheduling.k8s.io", "priorityclasses"), false}
 	Lease               = Kind{"Lease", v1("coordination.k8s.io", "leases"), true}
 
 	CustomResourceDefinition = Kind{"CustomResourceDefinition", v1("apiextensions.k8s.io", "customresourcedefinitions"), false}

@@ -10,25 +10,34 @@ import (
 )
 
 // UnmanagedKarpenter lists the parts of another Karpenter in the cluster: controllers under any name, and those of the CRDs that
-// are neither Sawhorse's nor handed over. Two Karpenters in one cluster would both act on its nodes.
+// are neither Sawhorse's nor handed over. Two Karpenters in one cluster would both act on its nodes. Beside the rack's own controller
+// no CRD is one of another Karpenter: what only another version brings is judged before that is applied.
 func (c *Client) UnmanagedKarpenter(ctx context.Context, rack string, crds []string) ([]string, error) {
-	found, err := c.UnmanagedControllers(ctx, rack)
-	if err != nil {
-		return nil, err
+	own, found, err := c.controllers(ctx, rack)
+	if err != nil || own {
+		return found, err
 	}
 	unmanaged, err := c.UnmanagedCRDs(ctx, crds)
 	return append(found, unmanaged...), err
 }
 
 // UnmanagedControllers lists controllers of Karpenter that are not the rack's, under any name.
-func (c *Client) UnmanagedControllers(ctx context.Context, rack string) (found []string, err error) {
+func (c *Client) UnmanagedControllers(ctx context.Context, rack string) ([]string, error) {
+	_, found, err := c.controllers(ctx, rack)
+	return found, err
+}
+
+// controllers reports whether a controller of Karpenter is the rack's, and lists the others.
+func (c *Client) controllers(ctx context.Context, rack string) (own bool, others []string, err error) {
 	deployments, err := c.List(ctx, Deployment, "", "app.kubernetes.io/name=karpenter")
 	for i := range deployments {
-		if Owned(&deployments[i], rack) != nil {
-			found = append(found, Subject(&deployments[i]))
+		if Owned(&deployments[i], rack) == nil {
+			own = true
+		} else {
+			others = append(others, Subject(&deployments[i]))
 		}
 	}
-	return found, err
+	return own, others, err
 }
 
 // UnmanagedCRDs lists those of the named CRDs that exist and that Sawhorse neither made nor may take over.

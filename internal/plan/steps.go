@@ -322,7 +322,8 @@ func (p *Plan) setFingerprint(step int) {
 
 // HandsOver reports whether a step of turning Karpenter on takes capacity, or pods, from what had them before.
 func (s Step) HandsOver() bool {
-	return slices.Contains([]string{"proof", "autoscaler", "nodegroups/build", "nodegroups/placement", "nodegroups/retire", MigrateStep}, s.Name)
+	return slices.Contains([]string{"proof", "autoscaler", "nodegroups/build", "nodegroups/placement", "nodegroups/retire", MigrateStep},
+		s.Name)
 }
 
 func fingerprint(section any) string {

@@ -326,6 +326,25 @@ func TestRefusesAnotherKarpenter(t *testing.T) {
 	}
 }
 
+// A CRD that only another version brings, and that the cluster has from something else, is no other Karpenter: the step of the CRDs
+// refuses that version.
+func TestACRDBesideTheRacksOwnController(t *testing.T) {
+	const name = "capacitybuffers.autoscaling.x-k8s.io"
+	s := begin(t)
+	s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
+	s.plan.Controller.CRDs.Definitions = []string{name}
+	s.api.Put("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"+name, "apiextensions.k8s.io/v1", "CustomResourceDefinition",
+		map[string]any{})
+	if _, err := s.step.Run(t.Context(), s.plan, "conflicts"); err == nil || !strings.Contains(err.Error(), name) {
+		t.Errorf("without a controller: %v", err)
+	}
+	s.api.Put("/apis/apps/v1/namespaces/kube-system/deployments/karpenter", "apps/v1", "Deployment", map[string]any{"metadata": map[string]any{
+		"labels": map[string]any{"app.kubernetes.io/name": "karpenter", ownership.TagRack: s.plan.Rack}}})
+	if _, err := s.step.Run(t.Context(), s.plan, "conflicts"); err != nil {
+		t.Errorf("beside the rack's own: %v", err)
+	}
+}
+
 // Before Karpenter is installed, this step rejects what later steps would reject. Afterwards those steps do.
 func TestRefusesWhatLaterStepsWould(t *testing.T) {
 	const deployments = "/apis/apps/v1/namespaces/kube-system/deployments/"

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -55,6 +57,23 @@ func TestRejectsAKarpenterThatIsNotOurs(t *testing.T) {
 		s.rejected(PartRelease, "ServiceAccount/kube-system/karpenter")
 		s.plan.Controller.Release.Present = false
 		s.run(PartRelease) // not ours, so it stays
+	})
+	t.Run("a PriorityClass that nobody has made", func(t *testing.T) {
+		s := begin(t)
+		s.defined()
+		s.run(PartRelease, "installed release karpenter 1.10.0")
+		for _, object := range s.plan.Controller.Release.Objects {
+			if object["kind"] == "Deployment" {
+				if err := unstructured.SetNestedField(object, "platform", "spec", "template", "spec", "priorityClassName"); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		s.rejectedFor("karpenter_controller_config", PartRelease, "no PriorityClass of that name")
+		class := k8stest.Object{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": map[string]any{"name": "platform"},
+			"value": 1000}
+		s.Create(class)
+		s.run(PartRelease, "updated Deployment/kube-system/karpenter")
 	})
 	t.Run("a CRD that only another version has", func(t *testing.T) {
 		s := begin(t)
