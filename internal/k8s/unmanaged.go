@@ -10,8 +10,8 @@ import (
 )
 
 // UnmanagedKarpenter lists the parts of another Karpenter in the cluster: controllers under any name, and those of the CRDs that
-// are neither Sawhorse's nor handed over. Two Karpenters in one cluster would both act on its nodes. Beside the rack's own controller
-// no CRD is one of another Karpenter: what only another version brings is judged before that is applied.
+// are neither Sawhorse's nor handed over. Two Karpenters in one cluster would both act on its nodes. Once Sawhorse has installed the
+// rack's controller, no CRD is one of another Karpenter: what only another version brings is judged before that is applied.
 func (c *Client) UnmanagedKarpenter(ctx context.Context, rack string, crds []string) ([]string, error) {
 	own, found, err := c.controllers(ctx, rack)
 	if err != nil || own {
@@ -27,12 +27,13 @@ func (c *Client) UnmanagedControllers(ctx context.Context, rack string) ([]strin
 	return found, err
 }
 
-// controllers reports whether a controller of Karpenter is the rack's, and lists the others.
+// controllers reports whether a controller of Karpenter is one that Sawhorse has installed for the rack, and not one that is only handed
+// over, and lists those that are neither.
 func (c *Client) controllers(ctx context.Context, rack string) (own bool, others []string, err error) {
 	deployments, err := c.List(ctx, Deployment, "", "app.kubernetes.io/name=karpenter")
 	for i := range deployments {
 		if Owned(&deployments[i], rack) == nil {
-			own = true
+			own = own || !Released(&deployments[i], ownership.ReleaseController)
 		} else {
 			others = append(others, Subject(&deployments[i]))
 		}

@@ -34,7 +34,7 @@ func (b *builder) nodePolicyARNs() {
 		if cluster := b.facts.Cluster; cluster != nil && !b.facts.Deployment.Unknown {
 			arn := "arn:" + cluster.Partition + ":iam::"
 			if aws, own := arn+"aws:policy/", arn+cluster.Account+":policy/"; !strings.HasPrefix(policy, aws) && !strings.HasPrefix(policy, own) {
-				b.disallowed(nodePolicyARNs, b.inForce(nodePolicyARNs, policy), "node_policy_arns has %s, and IAM attaches only policies of AWS "+
+				b.problemUnlessDisabling(nodePolicyARNs, "node_policy_arns has %s, and IAM attaches only policies of AWS "+
 					"and of the role's own account; allowed is what begins with %s or %s; write one of these", policy, aws, own)
 				continue
 			}

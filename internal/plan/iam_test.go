@@ -133,10 +133,15 @@ func TestNodePoliciesThatIAMCannotAttach(t *testing.T) {
 			t.Errorf("%s: %v", c.policy, got)
 		}
 	}
+	others := with(on, "node_policy_arns", "arn:aws:iam::999999999999:policy/A")
 	f := facts()
 	f.Deployment.Unknown = true
-	if got := build(t, with(on, "node_policy_arns", "arn:aws:iam::999999999999:policy/A"), f); len(got.Problems) > 0 {
+	if got := build(t, others, f); len(got.Problems) > 0 {
 		t.Errorf("the account is not known: %v", got.Problems)
+	}
+	f.Deployment.Unknown, f.Records.WasOn = false, true
+	if got := build(t, with(others, "karpenter_enabled", "false"), f); len(got.Problems) > 0 || len(got.Warnings) == 0 {
+		t.Errorf("turning off: %v, %v", got.Problems, got.Warnings)
 	}
 }
 

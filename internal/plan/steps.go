@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"encoding/hex"
-	"maps"
 	"slices"
 	"strings"
 
@@ -243,10 +242,9 @@ func (b *builder) migrates() bool {
 // prepares reports whether the plan prepares the cluster: also when Karpenter is turned off, since what is prepared stays. It does not if
 // turning on was refused before anything was: the cluster may have another Karpenter, whose CRDs and subnets are its own.
 func (b *builder) prepares() bool {
-	applied := slices.Collect(maps.Keys(b.facts.Records.Applied))
-	before := []string{"access", FreezeStep, "access/conflicts"}
-	begun := slices.ContainsFunc(applied, func(step string) bool { return !slices.Contains(before, step) })
-	return begun || !b.turningOff() || len(applied) == 0
+	applied := b.facts.Records.Applied // offline it is empty
+	_, free := applied["access/conflicts"]
+	return free || !b.turningOff() || len(applied) == 0
 }
 
 func (b *builder) turningOff() bool { return b.plan.Goal != GoalKarpenter && b.facts.Records.WasOn }
@@ -320,7 +318,7 @@ func (p *Plan) setFingerprint(step int) {
 	}
 }
 
-// HandsOver reports whether a step of turning Karpenter on takes capacity, or pods, from what had them before.
+// HandsOver reports whether a step, when Karpenter is on, may take capacity or pods from what had them before.
 func (s Step) HandsOver() bool {
 	return slices.Contains([]string{"proof", "autoscaler", "nodegroups/build", "nodegroups/placement", "nodegroups/retire", MigrateStep},
 		s.Name)

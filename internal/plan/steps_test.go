@@ -134,23 +134,20 @@ func TestVacantComesFirst(t *testing.T) {
 
 // If turning on was refused for another Karpenter in the cluster, turning off tags none of its subnets and applies none of its CRDs.
 func TestOffAfterARefusalPreparesNothing(t *testing.T) {
-	names := func(applied map[string]string) (all []string) {
-		b := &builder{plan: Plan{Goal: GoalAccess}, facts: Facts{Records: Records{WasOn: true, Applied: applied}}}
-		for _, s := range b.steps() {
-			all = append(all, s.Name)
-		}
-		return all
-	}
 	for _, c := range []struct {
 		applied  map[string]string
 		prepares bool
 	}{
 		{nil, true}, // nothing is known: offline
 		{map[string]string{"access": "a", FreezeStep: "f"}, false},
-		{map[string]string{"access": "a", "access/conflicts": "c", "network": "n"}, true},
-		{map[string]string{"access": "a", "infrastructure": "i"}, true},
+		{map[string]string{"access": "a", "proof": "p", FitStep: "f"}, false}, // turning off has begun
+		{map[string]string{"access": "a", "access/conflicts": "c", "infrastructure": "i"}, true},
 	} {
-		got := names(c.applied)
+		b := &builder{plan: Plan{Goal: GoalAccess}, facts: Facts{Records: Records{WasOn: true, Applied: c.applied}}}
+		var got []string
+		for _, s := range b.steps() {
+			got = append(got, s.Name)
+		}
 		for _, step := range []string{"network", "nodegroups/labels", "controller/crds"} {
 			if slices.Contains(got, step) != c.prepares {
 				t.Errorf("after %v: %v", c.applied, got)

@@ -123,14 +123,17 @@ func (in input) repairsFirst() bool {
 	return len(steps) > 0
 }
 
-// repairs returns the steps of the last good plan that are due. While turning Karpenter off is refused, it hands nothing further over
-// to it: a step that was never done repairs nothing.
+// repairs returns the steps of the last good plan that are due. While turning Karpenter off is refused, nothing further is handed over
+// to it: a step that is not recorded as done repairs nothing.
 func (in input) repairs(p *plan.Plan) ([]plan.Step, map[string]string) {
 	steps, why := due(p, in)
 	if in.refusedOff {
-		steps = slices.DeleteFunc(steps, func(s plan.Step) bool {
-			return s.HandsOver() && in.records.Applied[cmp.Or(s.PrecheckFor, s.Name)] == ""
-		})
+		handsOver := func(s plan.Step) bool { return s.HandsOver() }
+		steps = slices.DeleteFunc(steps, func(s plan.Step) bool { return handsOver(s) && in.records.Applied[s.Name] == "" })
+		proof := func(s plan.Step) bool { return s.PrecheckFor != "" && handsOver(s) }
+		if !slices.ContainsFunc(steps, func(s plan.Step) bool { return handsOver(s) && !proof(s) }) {
+			steps = slices.DeleteFunc(steps, proof)
+		}
 	}
 	return steps, why
 }

@@ -92,6 +92,21 @@ func TestARefusedTurningOffHandsNothingOver(t *testing.T) {
 	s.wants(answer, outcome.PassRejected, true, "queue")
 }
 
+// Builds that still run when turning off is refused do not keep the audit from trying it again: their proof alone repairs nothing.
+func TestARefusedTurningOffIsTriedAgainWhileBuildsRun(t *testing.T) {
+	s := begin(t, auth, on, "build_node_enabled=true")
+	s.all = true
+	answer := s.validated(false)
+	without := slices.DeleteFunc(slices.Clone(answer.Steps), func(step plan.Step) bool { return step.Name == "nodegroups/build" })
+	if len(without) == len(answer.Steps) {
+		t.Fatalf("there is no build group: %v", s.steps)
+	}
+	s.applied(Answer{Steps: without}, false)
+	s.write(off)
+	s.refusedOff(false)
+	s.refusedOff(true)
+}
+
 // So it is if any call of a pass fails, that accepts the turning off or the way back.
 func TestARefusedTurningOffSurvivesFailures(t *testing.T) {
 	for _, refused := range []bool{false, true} {

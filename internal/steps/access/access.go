@@ -206,8 +206,8 @@ func (a *Step) conflicts(ctx context.Context, p *plan.Plan) error {
 		p.Cluster.Name, strings.Join(slices.Compact(found), ", "), ownership.TagRack, p.Rack)
 }
 
-// others checks, before Karpenter is installed, what later steps would reject: a device plugin or a Cluster Autoscaler
-// that does not fit. After the installation only the steps themselves check that, so that a pass still repairs what
+// others checks, before Karpenter is installed, what later steps would reject: a device plugin, a PriorityClass or a
+// Cluster Autoscaler that does not fit. After the installation only the steps themselves check that, so that a pass still repairs what
 // comes before them.
 func others(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 	if p.Goal != plan.GoalKarpenter {
@@ -221,6 +221,9 @@ func others(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 		if err := refusals.UnmanagedDevicePlugin(ctx, client, p.Rack); err != nil {
 			return err
 		}
+	}
+	if err := refusals.PriorityClass(ctx, client, p.Controller.Release.Objects); err != nil {
+		return err
 	}
 	_, err = refusals.Autoscaler(all, p.Autoscaler.Deployment)
 	return err

@@ -338,8 +338,16 @@ func TestACRDBesideTheRacksOwnController(t *testing.T) {
 	if _, err := s.step.Run(t.Context(), s.plan, "conflicts"); err == nil || !strings.Contains(err.Error(), name) {
 		t.Errorf("without a controller: %v", err)
 	}
-	s.api.Put("/apis/apps/v1/namespaces/kube-system/deployments/karpenter", "apps/v1", "Deployment", map[string]any{"metadata": map[string]any{
-		"labels": map[string]any{"app.kubernetes.io/name": "karpenter", ownership.TagRack: s.plan.Rack}}})
+	controller := func(annotations map[string]any) {
+		s.api.Put("/apis/apps/v1/namespaces/kube-system/deployments/karpenter", "apps/v1", "Deployment", map[string]any{
+			"metadata": map[string]any{"annotations": annotations,
+				"labels": map[string]any{"app.kubernetes.io/name": "karpenter", ownership.TagRack: s.plan.Rack}}})
+	}
+	controller(map[string]any{"meta.helm.sh/release-name": "karpenter", "meta.helm.sh/release-namespace": "kube-system"})
+	if _, err := s.step.Run(t.Context(), s.plan, "conflicts"); err == nil || !strings.Contains(err.Error(), name) {
+		t.Errorf("beside one of Helm that is handed over: %v", err)
+	}
+	controller(nil)
 	if _, err := s.step.Run(t.Context(), s.plan, "conflicts"); err != nil {
 		t.Errorf("beside the rack's own: %v", err)
 	}
@@ -370,6 +378,10 @@ func TestRefusesWhatLaterStepsWould(t *testing.T) {
 			s.plan.Controller.DevicePlugin = plan.Object{"kind": "DaemonSet"}
 			s.api.Put("/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia-device-plugin-daemonset", "apps/v1", "DaemonSet",
 				map[string]any{})
+		}},
+		{"no PriorityClass of that name", "karpenter_controller_config", func(s scene) {
+			s.plan.Controller.Release.Objects = []plan.Object{{"kind": "Deployment", "spec": map[string]any{"template": map[string]any{
+				"spec": map[string]any{"priorityClassName": "platform"}}}}}
 		}},
 		{"", "", func(s scene) { ca(s, "one"); ca(s, "two"); s.plan.Autoscaler.Deployment = "kube-system/two" }},
 		{"", "", func(s scene) {

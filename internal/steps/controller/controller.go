@@ -9,13 +9,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
+	"github.com/sawhorse-io/sawhorse/internal/steps/refusals"
 )
 
 // poll is how long to wait before the next look at pods that start or end.
@@ -92,12 +92,14 @@ func (r *run) bring(ctx context.Context, part string) error {
 
 // release installs, upgrades or repairs the controller and waits until it works.
 func (r *run) release(ctx context.Context) error {
-	if err := r.prioritized(ctx); err != nil {
-		return err
-	}
 	at, err := r.attempt(ctx)
 	if err != nil {
 		return err
+	}
+	if at == nil || at.Failure == "" { // else the version before is coming back
+		if err := refusals.PriorityClass(ctx, r.client, r.plan.Controller.Release.Objects); err != nil {
+			return err
+		}
 	}
 	changing, err := r.changing(ctx, at)
 	if err != nil {
@@ -113,23 +115,6 @@ func (r *run) release(ctx context.Context) error {
 		return err
 	}
 	return r.inForce(ctx)
-}
-
-// prioritized rejects a PriorityClass that the cluster does not have. The API server would refuse each new pod of the controller, and
-// the Deployment ends an old one for it, which may be the only one.
-func (r *run) prioritized(ctx context.Context) error {
-	for _, object := range r.plan.Controller.Release.Objects {
-		name, _, _ := unstructured.NestedString(object, "spec", "template", "spec", "priorityClassName")
-		if name == "" || strings.HasPrefix(name, "system-") { // those of Kubernetes are always there
-			continue
-		}
-		if class, err := r.client.Get(ctx, k8s.PriorityClass, "", name); err != nil || class != nil {
-			return err
-		}
-		return outcome.Reject("karpenter_controller_config", "priorityClassName is %s, and the cluster has no PriorityClass of that name; "+
-			"create it, or write one that `kubectl get priorityclasses` lists", name)
-	}
-	return nil
 }
 
 // rollout returns an outcome.NotYet until the controller's pods are Ready.

@@ -62,17 +62,21 @@ func TestRejectsAKarpenterThatIsNotOurs(t *testing.T) {
 		s := begin(t)
 		s.defined()
 		s.run(PartRelease, "installed release karpenter 1.10.0")
-		for _, object := range s.plan.Controller.Release.Objects {
-			if object["kind"] == "Deployment" {
-				if err := unstructured.SetNestedField(object, "platform", "spec", "template", "spec", "priorityClassName"); err != nil {
+		of := func(class string) {
+			for _, object := range s.plan.Controller.Release.Objects {
+				if object["kind"] != "Deployment" {
+					continue
+				}
+				if err := unstructured.SetNestedField(object, class, "spec", "template", "spec", "priorityClassName"); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
+		of("system-cluster-critcal")
 		s.rejectedFor("karpenter_controller_config", PartRelease, "no PriorityClass of that name")
-		class := k8stest.Object{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": map[string]any{"name": "platform"},
-			"value": 1000}
-		s.Create(class)
+		s.Create(k8stest.Object{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": map[string]any{"name": "platform"},
+			"value": 1000})
+		of("platform")
 		s.run(PartRelease, "updated Deployment/kube-system/karpenter")
 	})
 	t.Run("a CRD that only another version has", func(t *testing.T) {

@@ -95,7 +95,8 @@ func (i *Step) attach(ctx context.Context, wanted wantedRole, w *resource.Writer
 			Do: func(ctx context.Context) error {
 				_, err := i.IAM.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: &wanted.Name, PolicyArn: &arn})
 				if noSuchPolicy(err) {
-					return fmt.Errorf("role %s: attach %s: there is no such policy; node_policy_arns has it: correct it there: %w", wanted.Name, arn, err)
+					return fmt.Errorf("role %s: attach %s: there is no such policy; if node_policy_arns has it, correct it there: %w",
+						wanted.Name, arn, err)
 				}
 				return resource.Wrap(err, "role %s: attach %s", wanted.Name, arn)
 			},

@@ -230,13 +230,14 @@ func TestForeignNodePools(t *testing.T) {
 		t.Errorf("something was changed: %v", s.cloud.Writes())
 	}
 
-	t.Log("force leaves them behind, with a warning that lasts; from then on nothing is refused")
-	s.plan.Force = events.ForceWords
+	t.Log("force leaves them behind, as a judgement that let it begin does, with a warning that lasts; from then on nothing is refused")
+	if err := s.checkpoints.RecordOnce(context.Background(), "demo", outcome.CheckpointOff, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
 	if changes, progress := s.call(); !strings.HasPrefix(changes, "deleted NodePool/workload") ||
 		!strings.Contains(warnings(progress), "mine, theirs") {
 		t.Errorf("changes %s, warnings %s", changes, warnings(progress))
 	}
-	s.plan.Force = nil
 	if _, warned := s.finished(); !strings.Contains(warned, "mine, theirs") {
 		t.Errorf("warnings %s", warned)
 	}

@@ -42,6 +42,11 @@ func (r *run) remove(ctx context.Context) error {
 		return r.finish(ctx)
 	}
 	goesOn := r.begun.yes() || r.plan.Force.Has(events.ForceForeignPools)
+	if len(r.set.Unmanaged) > 0 && !goesOn { // the step that judges the capacity has let it begin
+		if _, goesOn, err = r.Checkpoints.Get(ctx, r.plan.Rack, outcome.CheckpointOff); err != nil {
+			return err
+		}
+	}
 	if err := refusals.UnmanagedNodePools(r.set.Unmanaged, goesOn, &r.progress); err != nil {
 		return err
 	}

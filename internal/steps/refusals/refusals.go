@@ -10,6 +10,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 // Autoscaler returns the Cluster Autoscaler among a cluster's Deployments, or nil if there is none. If there are several,
@@ -64,6 +65,23 @@ func UnmanagedDevicePlugin(ctx context.Context, client *k8s.Client, rack string)
 		"nvidia_device_plugin_enable is true, but %s exists and Sawhorse did not make it for rack %s; write false to keep that one, "+
 			"or delete it with `kubectl -n %s delete daemonset %s` and the next pass installs Sawhorse's own", k8s.Subject(live), rack,
 		ownership.Namespace, ownership.DevicePlugin)
+}
+
+// PriorityClass returns a *outcome.Rejected if an object's pods have a PriorityClass that the cluster does not have. The API server
+// would refuse each new pod of the controller, for which the Deployment ends an old one, and that may be the only one.
+func PriorityClass(ctx context.Context, client *k8s.Client, objects []plan.Object) error {
+	for _, object := range objects {
+		name, _, _ := unstructured.NestedString(object, "spec", "template", "spec", "priorityClassName")
+		if name == "" || name == "system-cluster-critical" || name == "system-node-critical" { // Kubernetes' own are always there
+			continue
+		}
+		if class, err := client.Get(ctx, k8s.PriorityClass, "", name); err != nil || class != nil {
+			return err
+		}
+		return outcome.Reject("karpenter_controller_config", "priorityClassName is %s, and the cluster has no PriorityClass of that name; "+
+			"create it, or write one that `kubectl get priorityclasses` lists", name)
+	}
+	return nil
 }
 
 // UnmanagedNodePools returns a *outcome.Rejected if there are NodePools that Sawhorse did not make, because they
