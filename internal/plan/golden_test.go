@@ -89,6 +89,9 @@ func copied(rack string) plan.NodeGroup {
 	return g
 }
 
+// prepared is what is recorded of a cluster in which nothing was in the way of Karpenter.
+var prepared = texts{"access/conflicts": "done"}
+
 // cases are the golden plans. The expected result of each is in testdata/{name}.json.
 var cases = []struct {
 	name   string
@@ -120,23 +123,24 @@ var cases = []struct {
 		f.NodeGroups = append(f.NodeGroups, additional("gpu", "NO_SCHEDULE"), additional("db", "NO_EXECUTE"))
 	}},
 	{name: "turned-off", params: with(on, "karpenter_enabled", "false"), facts: func(f *plan.Facts) {
-		f.Records = plan.Records{ClusterLock: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
+		f.Records = plan.Records{ClusterLock: "demo", Goal: plan.GoalKarpenter, WasOn: true, Applied: prepared, Credentials: "podidentity"}
 		f.PodIdentity, f.OIDCProvider = false, false // no longer looked up
 	}},
 
 	{name: "cluster-gone", params: with(on, "karpenter_enabled", "false"), facts: func(f *plan.Facts) {
 		f.Lost, f.Cluster, f.NodeGroups = &f.Cluster.Cluster, nil, nil
-		f.Records = plan.Records{Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
+		f.Records = plan.Records{Goal: plan.GoalKarpenter, WasOn: true, Applied: prepared, Credentials: "podidentity"}
 	}},
 	{name: "cluster-gone-while-on", params: on, facts: func(f *plan.Facts) {
 		f.Lost, f.Cluster = &f.Cluster.Cluster, nil
-		f.Records = plan.Records{Goal: plan.GoalKarpenter, WasOn: true}
+		f.Records = plan.Records{Goal: plan.GoalKarpenter, WasOn: true, Applied: prepared}
 	}, problems: "cluster_name"},
 
 	{name: "no-cluster", params: on, facts: func(f *plan.Facts) { f.Cluster = nil }, problems: "cluster_name"},
 	{name: "claimed", params: on, facts: func(f *plan.Facts) { f.Records.ClusterLock = "other" }, problems: "cluster_name"},
 	{name: "auto-mode-turned-off", params: with(on, "karpenter_enabled", "false"), facts: func(f *plan.Facts) {
-		f.Cluster.AutoMode, f.Records = true, plan.Records{ClusterLock: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
+		f.Cluster.AutoMode = true
+		f.Records = plan.Records{ClusterLock: "demo", Goal: plan.GoalKarpenter, WasOn: true, Applied: prepared, Credentials: "podidentity"}
 	}},
 	{name: "auto-mode", params: on, facts: func(f *plan.Facts) { f.Cluster.AutoMode = true }, problems: "cluster_name"},
 	{name: "cluster-not-active", params: on, facts: func(f *plan.Facts) { f.Cluster.Status = "CREATING" }, problems: "cluster_name"},
@@ -161,7 +165,7 @@ var cases = []struct {
 	{name: "spot-system-group-turned-off", params: with(named, "karpenter_enabled", "false"), facts: func(f *plan.Facts) {
 		f.NodeGroups[1].CapacityType = "SPOT"
 		f.NodeGroups = append(f.NodeGroups, copied("demo"))
-		f.Records = plan.Records{ClusterLock: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
+		f.Records = plan.Records{ClusterLock: "demo", Goal: plan.GoalKarpenter, WasOn: true, Applied: prepared, Credentials: "podidentity"}
 	}},
 	{name: "spot-system-group-name-taken", params: named, facts: func(f *plan.Facts) {
 		f.NodeGroups[1].CapacityType = "SPOT"

@@ -75,7 +75,9 @@ func TestTheCopyCountsUnderTheOldName(t *testing.T) {
 // Karpenter was on.
 func TestOffTheCopyStays(t *testing.T) {
 	off := with(named, "karpenter_enabled", "false")
-	wasOn := func(f *plan.Facts) { f.Records = plan.Records{Goal: plan.GoalKarpenter, WasOn: true} }
+	wasOn := func(f *plan.Facts) {
+		f.Records = plan.Records{Goal: plan.GoalKarpenter, WasOn: true, Applied: prepared}
+	}
 	both := at(t, off, func(f *plan.Facts) { spotAnd(f); wasOn(f) }).Plan
 	if all := stepNames(both, nil); !strings.Contains(all, "controller/crds nodegroups/keep nodegroups/build") ||
 		strings.Contains(all, "retire") {

@@ -242,9 +242,8 @@ func (b *builder) migrates() bool {
 // prepares reports whether the plan prepares the cluster: also when Karpenter is turned off, since what is prepared stays. It does not if
 // turning on was refused before anything was: the cluster may have another Karpenter, whose CRDs and subnets are its own.
 func (b *builder) prepares() bool {
-	applied := b.facts.Records.Applied // offline it is empty
-	_, free := applied["access/conflicts"]
-	return free || !b.turningOff() || len(applied) == 0
+	_, free := b.facts.Records.Applied["access/conflicts"]
+	return free || !b.turningOff() || b.facts.Offline // where nobody knows what is applied
 }
 
 func (b *builder) turningOff() bool { return b.plan.Goal != GoalKarpenter && b.facts.Records.WasOn }
@@ -320,8 +319,8 @@ func (p *Plan) setFingerprint(step int) {
 
 // HandsOver reports whether a step, when Karpenter is on, may take capacity or pods from what had them before.
 func (s Step) HandsOver() bool {
-	return slices.Contains([]string{"proof", "autoscaler", "nodegroups/build", "nodegroups/placement", "nodegroups/retire", MigrateStep},
-		s.Name)
+	return slices.Contains([]string{"nodegroups/copy", "proof", "autoscaler", "nodegroups/build", "nodegroups/placement",
+		"nodegroups/retire", MigrateStep}, s.Name)
 }
 
 func fingerprint(section any) string {

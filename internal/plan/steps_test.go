@@ -135,15 +135,16 @@ func TestVacantComesFirst(t *testing.T) {
 // If turning on was refused for another Karpenter in the cluster, turning off tags none of its subnets and applies none of its CRDs.
 func TestOffAfterARefusalPreparesNothing(t *testing.T) {
 	for _, c := range []struct {
-		applied  map[string]string
-		prepares bool
+		applied           map[string]string
+		offline, prepares bool
 	}{
-		{nil, true}, // nothing is known: offline
-		{map[string]string{"access": "a", FreezeStep: "f"}, false},
-		{map[string]string{"access": "a", "proof": "p", FitStep: "f"}, false}, // turning off has begun
-		{map[string]string{"access": "a", "access/conflicts": "c", "infrastructure": "i"}, true},
+		{nil, true, true},
+		{nil, false, false}, // the access mode is still being changed
+		{map[string]string{"access": "a", FreezeStep: "f"}, false, false},
+		{map[string]string{"access": "a", "proof": "p", FitStep: "f"}, false, false}, // turning off has begun
+		{map[string]string{"access": "a", "access/conflicts": "c", "infrastructure": "i"}, false, true},
 	} {
-		b := &builder{plan: Plan{Goal: GoalAccess}, facts: Facts{Records: Records{WasOn: true, Applied: c.applied}}}
+		b := &builder{plan: Plan{Goal: GoalAccess}, facts: Facts{Offline: c.offline, Records: Records{WasOn: true, Applied: c.applied}}}
 		var got []string
 		for _, s := range b.steps() {
 			got = append(got, s.Name)

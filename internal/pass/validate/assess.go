@@ -128,12 +128,12 @@ func (in input) repairsFirst() bool {
 func (in input) repairs(p *plan.Plan) ([]plan.Step, map[string]string) {
 	steps, why := due(p, in)
 	if in.refusedOff {
-		handsOver := func(s plan.Step) bool { return s.HandsOver() }
-		steps = slices.DeleteFunc(steps, func(s plan.Step) bool { return handsOver(s) && in.records.Applied[s.Name] == "" })
-		proof := func(s plan.Step) bool { return s.PrecheckFor != "" && handsOver(s) }
-		if !slices.ContainsFunc(steps, func(s plan.Step) bool { return handsOver(s) && !proof(s) }) {
-			steps = slices.DeleteFunc(steps, proof)
+		repairs := func(s plan.Step) bool {
+			return s.HandsOver() && s.PrecheckFor == "" && in.records.Applied[s.Name] != ""
 		}
+		some := slices.ContainsFunc(steps, repairs) // only then what makes them safe
+		steps = slices.DeleteFunc(steps, func(s plan.Step) bool { return s.HandsOver() && !repairs(s) && (s.PrecheckFor == "" || !some) })
+		maps.DeleteFunc(why, func(name, _ string) bool { return !has(steps, name) })
 	}
 	return steps, why
 }
@@ -164,7 +164,7 @@ func due(p *plan.Plan, in input) ([]plan.Step, map[string]string) {
 		for _, s := range p.Steps {
 			why[s.Name] = "it was not audited"
 		}
-		return p.Steps, why
+		return slices.Clone(p.Steps), why
 	}
 	if slices.ContainsFunc(in.forced(), func(word string) bool { return strings.HasPrefix(word, events.ForceRetire) }) {
 		why["nodepools"] = "a request deletes a retiring pool"
@@ -183,10 +183,12 @@ func due(p *plan.Plan, in input) ([]plan.Step, map[string]string) {
 		}
 	}
 	steps := slices.DeleteFunc(slices.Clone(p.Steps), func(s plan.Step) bool { return why[s.Name] == "" })
-	maps.DeleteFunc(why, func(name, _ string) bool {
-		return !slices.ContainsFunc(steps, func(s plan.Step) bool { return s.Name == name })
-	})
+	maps.DeleteFunc(why, func(name, _ string) bool { return !has(steps, name) })
 	return steps, why
+}
+
+func has(steps []plan.Step, name string) bool {
+	return slices.ContainsFunc(steps, func(s plan.Step) bool { return s.Name == name })
 }
 
 // differing says, by step, where a plan differs from the one in force, which may be nil.

@@ -15,7 +15,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
-	"github.com/sawhorse-io/sawhorse/internal/steps/refusals"
 )
 
 // poll is how long to wait before the next look at pods that start or end.
@@ -95,11 +94,6 @@ func (r *run) release(ctx context.Context) error {
 	at, err := r.attempt(ctx)
 	if err != nil {
 		return err
-	}
-	if at == nil || at.Failure == "" { // else the version before is coming back
-		if err := refusals.PriorityClass(ctx, r.client, r.plan.Controller.Release.Objects); err != nil {
-			return err
-		}
 	}
 	changing, err := r.changing(ctx, at)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps/refusals"
 )
 
 // ofController selects the objects of the controller's chart, and its pods.
@@ -28,6 +29,9 @@ type change struct{ release, from, to string }
 // install applies the objects of a release, and deletes those that an earlier version or other values had. It takes them over
 // from a Helm release.
 func (r *run) install(ctx context.Context, release plan.Release) error {
+	if err := refusals.PriorityClass(ctx, r.client, release.Objects); err != nil {
+		return err
+	}
 	objects, err := r.objects(ctx, release)
 	if err != nil {
 		return err

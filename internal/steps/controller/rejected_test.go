@@ -74,6 +74,11 @@ func TestRejectsAKarpenterThatIsNotOurs(t *testing.T) {
 		}
 		of("system-cluster-critcal")
 		s.rejectedFor("karpenter_controller_config", PartRelease, "no PriorityClass of that name")
+		s.Create(class)
+		before := s.versions()
+		if progress := s.run(PartServe); progress.Wait != 0 || len(progress.Incidents) != 1 || s.versions() != before {
+			t.Errorf("turning off takes the controller that runs: %+v", progress)
+		}
 		s.Create(k8stest.Object{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": map[string]any{"name": "platform"},
 			"value": 1000})
 		of("platform")

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -41,13 +40,8 @@ func (r *run) remove(ctx context.Context) error {
 	if len(pools)+len(classes)+len(claims) == 0 {
 		return r.finish(ctx)
 	}
-	goesOn := r.begun.yes() || r.plan.Force.Has(events.ForceForeignPools)
-	if len(r.set.Unmanaged) > 0 && !goesOn { // the step that judges the capacity has let it begin
-		if _, goesOn, err = r.Checkpoints.Get(ctx, r.plan.Rack, outcome.CheckpointOff); err != nil {
-			return err
-		}
-	}
-	if err := refusals.UnmanagedNodePools(r.set.Unmanaged, goesOn, &r.progress); err != nil {
+	// Steps before this one refuse, or wait; what they let begin is not refused halfway.
+	if err := refusals.UnmanagedNodePools(r.set.Unmanaged, true, &r.progress); err != nil {
 		return err
 	}
 	if err := r.begin(ctx); err != nil {
