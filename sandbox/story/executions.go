@@ -159,7 +159,9 @@ func ExecutionStopped(s *Script) {
 // the rest, including the outputs of the roles.
 func StoppedOff(s *Script) {
 	s.Chapter("Off, and the execution is stopped on the way", func() {
-		s.inject(stopAt("infrastructure", "iam", "DeleteRole", 1))
+		// resync comes when the function has ended, so that there are outputs to delete.
+		late := fault.Fault{Call: fault.Call{Function: "resync", Service: "dynamodb", Action: "GetItem"}, Nth: 1, Times: 3, Kind: fault.Slow}
+		s.inject(stopAt("infrastructure", "iam", "DeleteRole", 1), late)
 		s.Put("karpenter_enabled", "false")
 		s.UntilState("Failed", 3*time.Minute)
 		s.Says("queue demo-karpenter deleted")
