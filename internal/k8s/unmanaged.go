@@ -2,6 +2,7 @@ package k8s
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -12,8 +13,11 @@ import (
 // UnmanagedKarpenter lists the parts of another Karpenter in the cluster: controllers under any name, and those of the CRDs that
 // are neither Sawhorse's nor handed over. Two Karpenters in one cluster would both act on its nodes. Once Sawhorse has installed the
 // rack's controller, no CRD is one of another Karpenter: what only another version brings is judged before that is applied.
-func (c *Client) UnmanagedKarpenter(ctx context.Context, rack string, crds []string) ([]string, error) {
-	own, found, err := c.controllers(ctx, rack)
+func (c *Client) UnmanagedKarpenter(ctx context.Context, rack string, crds []string) (found []string, err error) {
+	own, others, err := c.controllers(ctx, rack)
+	for i := range others {
+		found = append(found, Subject(&others[i]))
+	}
 	if err != nil || own {
 		return found, err
 	}
@@ -21,21 +25,24 @@ func (c *Client) UnmanagedKarpenter(ctx context.Context, rack string, crds []str
 	return append(found, unmanaged...), err
 }
 
-// UnmanagedControllers lists controllers of Karpenter that are not the rack's, under any name.
-func (c *Client) UnmanagedControllers(ctx context.Context, rack string) ([]string, error) {
-	_, found, err := c.controllers(ctx, rack)
-	return found, err
+// ServedByAnother reports whether a controller of Karpenter that is not the rack's, under any name, has a pod that is Ready.
+func (c *Client) ServedByAnother(ctx context.Context, rack string) (bool, error) {
+	_, others, err := c.controllers(ctx, rack)
+	return slices.ContainsFunc(others, func(o unstructured.Unstructured) bool {
+		ready, _, _ := unstructured.NestedInt64(o.Object, "status", "readyReplicas")
+		return ready > 0
+	}), err
 }
 
 // controllers reports whether a controller of Karpenter is one that Sawhorse has installed for the rack, and not one that is only handed
-// over, and lists those that are neither.
-func (c *Client) controllers(ctx context.Context, rack string) (own bool, others []string, err error) {
+// over, and returns those that are neither.
+func (c *Client) controllers(ctx context.Context, rack string) (own bool, others []unstructured.Unstructured, err error) {
 	deployments, err := c.List(ctx, Deployment, "", "app.kubernetes.io/name=karpenter")
 	for i := range deployments {
 		if Owned(&deployments[i], rack) == nil {
 			own = own || !Released(&deployments[i], ownership.ReleaseController)
 		} else {
-			others = append(others, Subject(&deployments[i]))
+			others = append(others, deployments[i])
 		}
 	}
 	return own, others, err

@@ -232,6 +232,14 @@ func TestForeign(t *testing.T) {
 	if got := s.observed(enabled, plan.Records{}).Unmanaged; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
+	long := enabled
+	long.Rack = strings.Repeat("d", 60)
+	s.cloud.EKS.Cluster.Tags = map[string]string{ownership.TagRack: long.Rack}
+	s.cloud.Forget()
+	s.observed(long, plan.Records{})
+	if calls := strings.Join(s.cloud.Made(), " "); strings.Contains(calls, long.Rack+"-karpenter") {
+		t.Errorf("IAM refuses such a name: %s", calls)
+	}
 }
 
 // The policies of the system nodes are read whatever name and path their role has.

@@ -73,6 +73,7 @@ func TestAHoldThatIsNotUnderstood(t *testing.T) {
 		`{"racks": ["*"], "except": ["*"]}`:   `except has "*", which is no name of a rack`,
 		`{"racks": ["a"], "reason": 1}`:       "reason is no text",
 		`{"racks": ["a"], "except": "other"}`: "except is no array of names",
+		`{"racks": 1, "reason": 1, "x": 1}`:   "racks is no array of names", // of several mistakes the same one each time
 	} {
 		h := readHold(t, cloud, text)
 		if !strings.Contains(h.Wrong, why) || !strings.Contains(h.Wrong, `write for example {"racks": ["*"]`) || !h.Of("demo") {

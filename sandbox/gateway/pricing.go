@@ -42,7 +42,8 @@ func (g *gateway) serveProducts(w http.ResponseWriter, req *http.Request) {
 		}
 		list = append(list, product(attributes, price))
 	}
-	writeJSON(w, "application/x-amz-json-1.1", map[string]any{"FormatVersion": "aws_v1", "PriceList": list})
+	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+	_ = json.NewEncoder(w).Encode(map[string]any{"FormatVersion": "aws_v1", "PriceList": list}) // the caller may have gone
 }
 
 // filteredType returns the instance type that a call filters by; empty if it does not.
@@ -83,9 +84,4 @@ func product(attributes map[string]string, price float64) string {
 				"pricePerUnit": map[string]any{"USD": fmt.Sprintf("%f", price)}}}}}},
 	})
 	return string(b)
-}
-
-func writeJSON(w http.ResponseWriter, contentType string, v any) {
-	w.Header().Set("Content-Type", contentType)
-	_ = json.NewEncoder(w).Encode(v) // fails only if the caller has closed the connection
 }

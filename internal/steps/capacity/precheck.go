@@ -64,7 +64,7 @@ func (r *run) left(ctx context.Context, unmanaged []string) ([]string, error) {
 	if len(unmanaged) == 0 {
 		return nil, nil
 	}
-	if others, err := r.client.UnmanagedControllers(ctx, r.plan.Rack); err != nil || len(others) > 0 {
+	if served, err := r.client.ServedByAnother(ctx, r.plan.Rack); err != nil || served {
 		return nil, err
 	}
 	return unmanaged, nil

@@ -86,12 +86,16 @@ func TestAllThatSpeaksAgainstIt(t *testing.T) {
 func TestNodePoolsOfAnotherKarpenter(t *testing.T) {
 	s := begin(t)
 	s.pool("theirs", "")
-	controller := func(rack string) object {
-		return object{"metadata": object{"labels": object{"app.kubernetes.io/name": "karpenter", ownership.TagRack: rack}}}
+	controller := func(namespace, rack string, ready int) {
+		s.api.Put("/apis/apps/v1/namespaces/"+namespace+"/deployments/karpenter", "apps/v1", "Deployment", object{
+			"metadata": object{"labels": object{"app.kubernetes.io/name": "karpenter", ownership.TagRack: rack}},
+			"status":   object{"readyReplicas": ready}})
 	}
-	s.api.Put("/apis/apps/v1/namespaces/kube-system/deployments/karpenter", "apps/v1", "Deployment", controller("demo"))
+	controller("kube-system", "demo", 2)
 	s.refused("NodePools that Sawhorse did not make: theirs")
-	s.api.Put("/apis/apps/v1/namespaces/karpenter/deployments/karpenter", "apps/v1", "Deployment", controller(""))
+	controller("karpenter", "", 0)
+	s.refused("NodePools that Sawhorse did not make: theirs")
+	controller("karpenter", "", 1)
 	s.asked()
 	if _, progress, err := s.call(); err != nil || progress.Wait != 0 {
 		t.Errorf("%+v, %v", progress, err)
