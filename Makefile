@@ -113,7 +113,7 @@ upgrades: parts $(BIN)/karpenter-1.12.1 $(BIN)/karpenter-1.14.3 $(BIN)/karpenter
 .PHONY: rights
 rights: parts
 	@$(CACHE)/ministack/bin/python -B sandbox/rights/judge.py $(if $(UPDATE),--update) --template $(CACHE)/cdk.out/Sawhorse.template.json --proof cdk/testdata/proof.json \
-	  $(CACHE)/e2e/*/decisions.jsonl $(CACHE)/e2e-life*/*/decisions.jsonl
+	  $(wildcard $(patsubst %,$(CACHE)/%/*/decisions.jsonl,e2e e2e-first e2e-life e2e-life-first))
 	@$(if $(UPDATE),go test ./cdk -run PermissionsDocument -update)
 
 ## alone: run each script of make test and make life on a new sandbox, in a random order; SHUFFLE=SEED repeats an order
