@@ -316,9 +316,9 @@ $(BIN)/measure: parts
 	@cd sandbox/measure && go build -ldflags '-s -w' -o $@ ./cmd/measure
 
 # Linking these takes 10 s each, so they are built again only when their own sources change.
-$(BIN)/cluster: sandbox/go.mod sandbox/go.sum $(wildcard sandbox/cmd/cluster/*.go sandbox/cmd/cluster/*/*.go sandbox/stages/*) | prerequisites
+$(BIN)/cluster: sandbox/go.mod sandbox/go.sum $(wildcard sandbox/cmd/cluster/*.go sandbox/cmd/cluster/*/*.go sandbox/cmd/kubectl/*.go sandbox/stages/*) | prerequisites
 	@echo "Building Kubernetes (5 to 10 minutes the first time) …" >&2
-	@cd sandbox && go build -ldflags '$(KUBERNETES_FLAGS)' -o $@ ./cmd/cluster
+	@cd sandbox && go build -ldflags '$(KUBERNETES_FLAGS)' -o $(BIN)/ ./cmd/cluster ./cmd/kubectl
 
 $(BIN)/karpenter: $(wildcard sandbox/karpenter/*.go) sandbox/karpenter/go.mod sandbox/karpenter/go.sum | go-parts
 	@echo "Building Karpenter (5 minutes the first time) …" >&2

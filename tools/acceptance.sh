@@ -385,7 +385,7 @@ say "The functions and the state machine"
 machine=$(aws stepfunctions list-state-machines --query "stateMachines[?starts_with(name, '$stack')].stateMachineArn | [0]" --output text)
 aws stepfunctions describe-state-machine --state-machine-arn "$machine" --query definition --output text > "$work/definition.json"
 answer "validate-state-machine-definition" "$(aws stepfunctions validate-state-machine-definition --definition "file://$work/definition.json" --query '[result, diagnostics[].message]' --output text 2>&1 | tail -3)"
-answer "test-state, expression by expression" "$(AWS_MAX_ATTEMPTS=10 python3 tools/teststates.py "$machine" "${params%/racks/*}" 2>&1 | tail -1)"
+answer "test-state, expression by expression" "$(AWS_MAX_ATTEMPTS=10 python3 tools/teststates.py "$(command -v aws)" "$machine" "${params%/racks/*}" 2>&1 | tail -1)"
 answer "executions that did not succeed" "$(aws stepfunctions list-executions --state-machine-arn "$machine" --query 'length(executions[?status!=`SUCCEEDED` && status!=`RUNNING`])' --output json)"
 answer "an execution that the alias started: state machine, version, alias" "$(aws stepfunctions describe-execution --execution-arn \
   "$(aws stepfunctions list-executions --state-machine-arn "$machine" --query 'executions[0].executionArn' --output text)" \

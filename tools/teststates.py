@@ -1,7 +1,9 @@
 """Asks Step Functions where each case of statemachine/testdata/states.json leads (test-state, which calls nothing), and prints
 whether all go on as they should, or those that do not.
 
-    teststates.py STATE_MACHINE_ARN PREFIX
+    teststates.py AWS STATE_MACHINE_ARN PREFIX
+
+AWS is the AWS CLI: a python3 that a version manager starts may have another one first in its PATH.
 """
 
 import json
@@ -13,7 +15,7 @@ SECONDS = 120  # for one answer, with all attempts of the AWS CLI
 
 
 def aws(*arguments):
-    command = ["aws", "stepfunctions", *arguments, "--output", "json"]
+    command = [sys.argv[1], "stepfunctions", *arguments, "--output", "json"]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=SECONDS).stdout)
 
 
@@ -69,4 +71,4 @@ def main(arn, prefix):
     print("; ".join([f"{len(wrong)} of {cases} do not go on as they should", *wrong]) if wrong else f"all {cases} go on as they should")
 
 
-main(*sys.argv[1:])
+main(*sys.argv[2:])

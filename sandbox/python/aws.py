@@ -9,6 +9,7 @@ second of a processor, and scripts that wait for something run many commands.
 """
 
 import functools
+import gc
 import json
 import os
 import random
@@ -34,8 +35,9 @@ def serve(path):
     listener.listen(64)  # callers can connect and wait from now on
     botocore.loaders.create_loader = functools.cache(botocore.loaders.create_loader)
     session = clidriver.create_clidriver().session
-    for service in COMMON:
-        session.get_service_model(service)
+    for service in COMMON:  # what a client reads from files stays with the loader
+        session.create_client(service, region_name="us-east-1", aws_access_key_id="none", aws_secret_access_key="none")
+    gc.freeze()  # a collection in a fork would copy all of it
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         connection, _ = listener.accept()

@@ -226,9 +226,9 @@ func (s *Script) Served(writes ...Write) {
 	s.pass(fmt.Sprintf("served: %s, after %.1f s", brief(fmt.Sprint(writes)), time.Since(began).Seconds()))
 }
 
-// poll calls a function until it reports success. An error counts as "not yet".
+// poll calls a function until it reports success. An error counts as "not yet". The interval between tries grows, as in await.
 func (s *Script) poll(wanted string, try func() (got string, done bool, err error)) {
-	for began := time.Now(); ; s.wait(100 * time.Millisecond) {
+	for began := time.Now(); ; s.wait(pause(time.Since(began)) / 2) {
 		got, done, err := try()
 		if done && err == nil {
 			return

@@ -219,8 +219,13 @@ func (s *Script) await(what string, read func() (got, where string), wanted stri
 		if took > within || s.ctx.Err() != nil {
 			s.fail("%s: wanted %q, still got %q%s after %.0f s", what, wanted, got, where, took.Seconds())
 		}
-		s.wait(min(max(took/10, 100*time.Millisecond), time.Second))
+		s.wait(pause(took))
 	}
+}
+
+// pause is the time until the next try after a wait.
+func pause(waited time.Duration) time.Duration {
+	return min(max(waited/10, 200*time.Millisecond), time.Second)
 }
 
 // wait waits for d, or until the context ends.

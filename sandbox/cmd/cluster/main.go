@@ -1,13 +1,11 @@
-// Command cluster is the sandbox's Kubernetes: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok's
-// node and pod controllers, and kubectl, built from their own modules into one binary. The component is chosen by the
-// first argument, or by the name of the binary, so a link named kubectl works as kubectl. All other arguments are
-// passed on unchanged.
+// Command cluster is the sandbox's Kubernetes: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, and kwok's
+// node and pod controllers, built from their own modules into one binary. The first argument chooses the component. All other
+// arguments are passed on unchanged.
 package main
 
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"sort"
 	"strings"
 	_ "time/tzdata"
@@ -16,7 +14,6 @@ import (
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
-	kubectl "k8s.io/kubectl/pkg/cmd"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
@@ -28,16 +25,13 @@ var components = map[string]func() int{
 	"kube-apiserver":          func() int { return cli.Run(apiserver.NewAPIServerCommand()) },
 	"kube-controller-manager": func() int { return cli.Run(controllermanager.NewControllerManagerCommand()) },
 	"kube-scheduler":          func() int { return cli.Run(scheduler.NewSchedulerCommand()) },
-	"kubectl":                 func() int { return cli.Run(kubectl.NewDefaultKubectlCommand()) },
 }
 
 func main() {
-	name := filepath.Base(os.Args[0])
-	if _, ok := components[name]; !ok && len(os.Args) > 1 {
-		name = os.Args[1]
+	if len(os.Args) > 1 {
 		os.Args = os.Args[1:]
 	}
-	run, ok := components[name]
+	run, ok := components[os.Args[0]]
 	if !ok {
 		var names []string
 		for n := range components {

@@ -58,7 +58,7 @@ func (l layout) empty() error {
 			return fmt.Errorf("%s: create: %w", path, err)
 		}
 	}
-	for tool, part := range map[string]string{"kubectl": "bin/cluster", "sawhorse": "bin/sawhorse", "helm": "bin/helm"} {
+	for tool, part := range map[string]string{"kubectl": "bin/kubectl", "sawhorse": "bin/sawhorse", "helm": "bin/helm"} {
 		if err := os.Symlink(l.part(part), filepath.Join(l.tools(), tool)); err != nil {
 			return fmt.Errorf("%s: link: %w", tool, err)
 		}

@@ -228,8 +228,8 @@ func (s *sandbox) awsConfig(endpoint *url.URL) aws.Config {
 	}
 }
 
-// nodeInterval is the interval at which the node groups are reconciled.
-const nodeInterval = 300 * time.Millisecond
+// nodeInterval is the interval at which the node groups are reconciled. Each time costs several calls of MiniStack.
+const nodeInterval = 1500 * time.Millisecond
 
 func (s *sandbox) startLoops(ctx context.Context, fail context.CancelCauseFunc) error {
 	client, err := kubernetes.NewForConfig(s.cluster.Admin())

@@ -2,6 +2,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -31,7 +32,7 @@ const Alone = "SANDBOX_ALONE"
 type Trait int
 
 const (
-	// Long is a script of more than two minutes. Long scripts run first, so that none is left over at the end.
+	// Long is a script of more than two minutes. Long scripts run before short ones, so that none is left over at the end.
 	Long Trait = iota
 	// Untouched is a script that needs a new sandbox.
 	Untouched
@@ -130,7 +131,7 @@ func (p *Pool) prepare() (err error) {
 	return errors.Join(err, flag.Set("test.parallel", "1000"))
 }
 
-// Take waits until it is the test's turn, and returns its sandbox. The order is that of the tests, but long ones come first.
+// Take waits until it is the test's turn (next), and returns its sandbox. Otherwise the order is that of the tests.
 func (p *Pool) Take(t *testing.T, traits ...Trait) *Stage {
 	t.Helper()
 	turn := &turn{traits}
@@ -180,14 +181,17 @@ func (p *Pool) acquire(next *turn) (*sandbox, error) {
 	return chosen, nil
 }
 
-// next returns the first long script that waits, or else the first one.
+// next returns the script that waits for the next sandbox: first those that need a new one, as all are at the beginning, last those
+// after which it ends, and of the same kind the long ones first.
 func (p *Pool) next() *turn {
-	for _, turn := range p.waiting {
-		if slices.Contains(turn.traits, Long) {
-			return turn
-		}
+	return slices.MinFunc(p.waiting, func(a, b *turn) int { return cmp.Compare(a.rank(), b.rank()) })
+}
+
+func (t *turn) rank() (rank int) {
+	for _, trait := range t.traits {
+		rank += map[Trait]int{Long: -1, Untouched: -10, Spoils: 4}[trait]
 	}
-	return p.waiting[0]
+	return rank
 }
 
 // start starts a sandbox, or uses the one of Running.

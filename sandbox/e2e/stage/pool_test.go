@@ -10,19 +10,22 @@ import (
 	"testing"
 )
 
-// Long scripts run first, and else the order is that of the tests.
-func TestLongScriptsRunFirst(t *testing.T) {
+// Scripts that need a new sandbox run first, those that spoil theirs last. Long ones run before short ones, and else the order is that
+// of the tests.
+func TestOrderOfScripts(t *testing.T) {
 	p := New(t.TempDir(), "e2e")
-	first, long, last := &turn{}, &turn{[]Trait{Spoils, Long}}, &turn{[]Trait{Untouched}}
-	p.waiting = []*turn{first, long, last}
+	short, next, long := &turn{}, &turn{}, &turn{[]Trait{Long}}
+	spoils, longSpoils := &turn{[]Trait{Spoils}}, &turn{[]Trait{Long, Spoils}}
+	untouched, used := &turn{[]Trait{Untouched}}, &turn{[]Trait{Long, Untouched, Spoils}}
+	p.waiting = []*turn{spoils, short, longSpoils, untouched, next, used, long}
 	var order []*turn
 	for len(p.waiting) > 0 {
 		next := p.next()
 		order = append(order, next)
 		p.waiting = slices.DeleteFunc(p.waiting, func(t *turn) bool { return t == next })
 	}
-	if !slices.Equal(order, []*turn{long, first, last}) {
-		t.Errorf("%v", order)
+	if want := []*turn{untouched, used, long, short, next, longSpoils, spoils}; !slices.Equal(order, want) {
+		t.Errorf("%v, want %v", order, want)
 	}
 }
 
