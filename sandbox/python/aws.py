@@ -18,7 +18,7 @@ import socket
 import sys
 import threading
 
-import botocore.loaders
+import botocore.session
 from awscli import clidriver
 from awscli.customizations import overridesslcommonname
 
@@ -33,9 +33,12 @@ def serve(path):
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
     listener.listen(64)  # callers can connect and wait from now on
-    botocore.loaders.create_loader = functools.cache(botocore.loaders.create_loader)
+    botocore.session.create_loader = functools.cache(botocore.session.create_loader)  # what was read from files stays
     session = clidriver.create_clidriver().session
-    for service in COMMON:  # what a client reads from files stays with the loader
+    session.get_available_services()
+    session.get_paginator_model("ssm")
+    session.get_waiter_model("eks")
+    for service in COMMON:
         session.create_client(service, region_name="us-east-1", aws_access_key_id="none", aws_secret_access_key="none")
     gc.freeze()  # a collection in a fork would copy all of it
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
