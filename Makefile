@@ -97,7 +97,7 @@ fuzz: prerequisites
 ## life: the longer end-to-end scripts (turning Karpenter on and off, interruptions, problems with nodes), or those that SCRIPTS matches
 .PHONY: life
 life: parts
-	cd sandbox && go test -count=1 -timeout 60m -parallel $(SANDBOXES) -run '$(or $(SCRIPTS),.)' ./e2e/life
+	cd sandbox && go test -count=1 -timeout 120m -parallel $(SANDBOXES) -run '$(or $(SCRIPTS),.)' ./e2e/life
 
 ## deployment: the end-to-end scripts for an upgrade of the stack from an earlier commit (UPGRADE_FROM), and its removal
 .PHONY: deployment

@@ -199,6 +199,7 @@ func ForgedInterruption(s *Script) {
 		arn     = "aws sqs get-queue-attributes --queue-url " + queueURL + " --attribute-names QueueArn --query Attributes.QueueArn --output text"
 		outside = " --event-bus-name outside"
 	)
+	s.Until("the first nodes have gone", nodes, "", 3*time.Minute) // Karpenter would end one of them meanwhile
 	apart.start(s)
 	s.Type("kubectl wait nodeclaims -l karpenter.sh/nodepool=workload --for=condition=Registered --timeout=30s")
 	claims := nodeClaims(s, "-l karpenter.sh/nodepool=workload").Items

@@ -32,6 +32,7 @@ EOF`
 			"--query \"contains(AttachedPolicies[].PolicyName, 'AmazonEKS_CNI_Policy')\" --output json"
 	)
 	s.Chapter("The VPC CNI uses the nodes' role", func() {
+		s.Until("the first nodes have gone", nodes, "", 3*time.Minute)
 		s.Type("kubectl -n kube-system create serviceaccount aws-node")
 		s.Type(agent)
 		agentsOnEveryNode(s)

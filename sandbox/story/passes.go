@@ -408,8 +408,8 @@ func (s *Script) counted() (report fault.Report) {
 // reading are the beginnings of the names of calls that change nothing.
 var reading = []string{"assume", "batchget", "describe", "get", "head", "list", "query", "receive", "scan", "watch"}
 
-// reporting are the functions that write statuses, and what is no function.
-var reporting = []string{"", "report", "rollout"}
+// reporting are the functions that write statuses or call others, and what is no function.
+var reporting = []string{"", "report", "resync", "rollout"}
 
 // writes returns the counted calls that change something, except for records, the status, events and the start of passes.
 func (s *Script) writes() (found []string) {

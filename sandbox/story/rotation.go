@@ -27,8 +27,12 @@ func Rotation(s *Script) {
 	})
 
 	s.Chapter("A change replaces them, and the status counts down", func() {
+		s.Await("the rollout of earlier changes has ended", func() string {
+			lookAtNodes(s)
+			return fmt.Sprint(s.Status().Rollout.Ended != "")
+		}, "true", 3*time.Minute)
 		for found := true; found; {
-			_, found = rollouts.poll(s, 0) // of earlier changes
+			_, found = rollouts.poll(s, 0)
 		}
 		m.begins()
 		s.Reconciled(s.Put(pools, fmt.Sprintf(entry, `,"labels":"team=web"`)))

@@ -21,7 +21,7 @@ func Rounds(s *Script, n int) {
 			began, held := time.Now(), i == 1 && i < n-1
 			if held {
 				holdQueueNames(s, 60)
-				setLag(s, "deleted-queue", 40)
+				setLag(s, "deleted-queue", 55)
 			}
 			off(s)
 			switch i {

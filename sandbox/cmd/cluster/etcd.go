@@ -22,7 +22,8 @@ func runEtcd() int {
 	config := embed.NewConfig()
 	config.Dir = *dir
 	config.LogLevel = "warn"
-	config.UnsafeNoFsync = true // the sandbox's data need not survive a crash of the machine
+	config.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration // with 0, each request is logged
+	config.UnsafeNoFsync = true                                                   // the sandbox's data need not survive a crash of the machine
 	for _, u := range []struct {
 		text   string
 		listen *[]url.URL
