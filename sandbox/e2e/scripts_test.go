@@ -121,9 +121,3 @@ func reading(action string) bool {
 		return strings.HasPrefix(strings.ToLower(action), verb)
 	})
 }
-
-// A cluster belongs to one rack. A second rack that names it is rejected, and nothing changes.
-func TestTwoRacks(t *testing.T) { pool.Take(t).Run(story.Enabled, story.TwoRacks) }
-
-// The rule of the interruption queue is disabled. The next ordinary pass repairs it.
-func TestQueueRepair(t *testing.T) { pool.Take(t).Run(story.Enabled, story.QueueRepair) }

@@ -153,6 +153,7 @@ func LostRight(s *Script) {
 			restore()
 			s.Reconciled(s.Request(lost.options...))
 			s.Check("rule", queueRule, "ENABLED")
+			s.Says("rule demo-karpenter repaired")
 		})
 	}
 }

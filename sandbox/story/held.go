@@ -9,7 +9,12 @@ import (
 // also where Karpenter is to be turned off; a pass that runs stops; the other rack is served. A hold that is not understood
 // holds all, and a rack that is let go converges.
 func Held(s *Script) {
-	const parameter = "/sawhorse/hold"
+	const (
+		parameter = "/sawhorse/hold"
+		objects   = "kubectl get nodepools,ec2nodeclasses -o name; " +
+			"kubectl get nodepool workload -o jsonpath='{.metadata.generation} {.metadata.labels}'"
+	)
+	before := ""
 	hold := func(text string) {
 		s.Type("aws ssm put-parameter --overwrite --type String --name " + parameter + " --value " + quoted(text))
 	}
@@ -24,10 +29,12 @@ func Held(s *Script) {
 	s.Chapter("All racks are held but demo", func() {
 		hold(`{"racks": ["*"], "except": ["demo"], "reason": "try the new version in demo"}`)
 		s.PutOf("second", "cluster_name", "demo")
+		s.PutOf("second", "karpenter_enabled", "true")
 		second("karpenter_auth_mode", "true", "hold")
 		s.Equal("its status has the reason", s.statusOf("second").says("the rack is held (try the new version in demo)"), true)
 		s.Reconciled(s.Put("karpenter_cpu_limit", "120"))
 		s.Check("NodePool's CPU limit", cpuLimit, "120")
+		before = s.Output(objects)
 		brakes("demo", "")
 	})
 
@@ -39,6 +46,14 @@ func Held(s *Script) {
 		s.Says("the rack is held (an incident)", `"nodepools"`)
 		s.Check("NodePool's CPU limit", cpuLimit, "120")
 		second("node_disk", "30", "")
+	})
+
+	s.Chapter("The other rack gets nothing in a cluster that is not its own", func() {
+		s.Equal("its status has the reason", s.statusOf("second").says(
+			"does not carry the tag sawhorse.dev/rack=second, by which its owner lets the rack in"), true)
+		s.Refused("aws iam get-role --role-name second-karpenter", "NoSuchEntity")
+		s.Refused("aws sqs get-queue-url --queue-name second-karpenter", "NonExistentQueue")
+		s.Check("the first rack's objects", objects, before)
 	})
 
 	s.Chapter("The audit says what would be due", func() {
@@ -88,7 +103,7 @@ func Held(s *Script) {
 	})
 
 	s.Type("aws ssm delete-parameter --name " + parameter + " || true")
-	for _, name := range []string{"cluster_name", "karpenter_auth_mode", "node_disk"} {
+	for _, name := range []string{"cluster_name", "karpenter_auth_mode", "karpenter_enabled", "node_disk"} {
 		s.Delete("second", name)
 	}
 	s.Unset("karpenter_cpu_limit", "karpenter_controller_config")
