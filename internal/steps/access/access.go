@@ -222,10 +222,10 @@ func others(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 			return err
 		}
 	}
-	if err := refusals.PriorityClass(ctx, client, p.Controller.Release.Objects); err != nil {
+	if err := refusals.PriorityClass(ctx, client, p.Controller.Release.Values); err != nil {
 		return err
 	}
-	_, err = refusals.Autoscaler(all, p.Autoscaler.Deployment)
+	_, err = refusals.Autoscaler(all, p.Rack, p.Autoscaler.Deployment)
 	return err
 }
 

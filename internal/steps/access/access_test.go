@@ -380,8 +380,7 @@ func TestRefusesWhatLaterStepsWould(t *testing.T) {
 				map[string]any{})
 		}},
 		{"no PriorityClass of that name", "karpenter_controller_config", func(s scene) {
-			s.plan.Controller.Release.Objects = []plan.Object{{"kind": "Deployment", "spec": map[string]any{"template": map[string]any{
-				"spec": map[string]any{"priorityClassName": "platform"}}}}}
+			s.plan.Controller.Release.Values = map[string]any{"priorityClassName": "platform"}
 		}},
 		{"", "", func(s scene) { ca(s, "one"); ca(s, "two"); s.plan.Autoscaler.Deployment = "kube-system/two" }},
 		{"", "", func(s scene) {

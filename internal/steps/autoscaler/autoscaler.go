@@ -89,11 +89,7 @@ func (r *run) converge(ctx context.Context) error {
 		return r.back(ctx, all, marked)
 	}
 	named := r.plan.Autoscaler.Deployment
-	if marked.Unstructured != nil && marked.key() == named && k8s.AutoscalerContainer(marked.Unstructured) < 0 {
-		// It was handed over, and its image has another name since. It stays handed over, and turning off restores it.
-		return r.handOver(ctx, marked)
-	}
-	live, err := refusals.Autoscaler(all, named)
+	live, err := refusals.Autoscaler(all, r.plan.Rack, named)
 	if err != nil {
 		return err // also if there are two because the second came after the first was handed over
 	}

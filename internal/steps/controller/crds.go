@@ -13,6 +13,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps/refusals"
 )
 
 // labelVersion is the label of the charts' objects that has the version of Karpenter. Sawhorse sets it on the CRDs too.
@@ -131,9 +132,7 @@ func (r *run) rejectCRDs(found []string, installed string) error {
 	if err != nil || slices.ContainsFunc(had.CRDNames, known) {
 		return r.reject(found)
 	}
-	return outcome.Reject("karpenter_version", "Karpenter %s brings %s, and the cluster has it from something else. Hand it over as "+
-		"docs/migrate-karpenter.md describes, or write karpenter_version %s.", r.plan.Controller.CRDs.Version, strings.Join(found, ", "),
-		installed)
+	return refusals.CRDs(found, r.plan.Controller.CRDs.Version, installed)
 }
 
 // noteCRDs records the newest version whose CRDs the cluster may have, before they are installed: if the call is stopped in

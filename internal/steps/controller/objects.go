@@ -29,7 +29,7 @@ type change struct{ release, from, to string }
 // install applies the objects of a release, and deletes those that an earlier version or other values had. It takes them over
 // from a Helm release.
 func (r *run) install(ctx context.Context, release plan.Release) error {
-	if err := refusals.PriorityClass(ctx, r.client, release.Objects); err != nil {
+	if err := refusals.PriorityClass(ctx, r.client, release.Values); err != nil {
 		return err
 	}
 	objects, err := r.objects(ctx, release)

@@ -63,6 +63,7 @@ func TestRejectsAKarpenterThatIsNotOurs(t *testing.T) {
 		s.defined()
 		s.run(PartRelease, "installed release karpenter 1.10.0")
 		of := func(class string) {
+			s.plan.Controller.Release.Values["priorityClassName"] = class
 			for _, object := range s.plan.Controller.Release.Objects {
 				if object["kind"] != "Deployment" {
 					continue

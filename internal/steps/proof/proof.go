@@ -129,11 +129,7 @@ func (r *run) autoscales(ctx context.Context, kept ...string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	named := r.plan.Autoscaler.Deployment
-	live := k8s.Find(all, named)
-	if live == nil || live.GetAnnotations()[ownership.AnnotationAutoscaler] != r.plan.Rack { // else its image may have another name since
-		live, err = refusals.Autoscaler(all, named)
-	}
+	live, err := refusals.Autoscaler(all, r.plan.Rack, r.plan.Autoscaler.Deployment)
 	if err != nil || live == nil {
 		return false, err
 	}

@@ -10,14 +10,13 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
-	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 // Autoscaler returns the Cluster Autoscaler among a cluster's Deployments, or nil if there is none. If there are several,
 // named (namespace/name) selects one. It returns a *outcome.Rejected if named does not exist or does not run Cluster
 // Autoscaler's image, or if there are two and none is named. The image is checked because the Deployment may be scaled to
-// zero.
-func Autoscaler(deployments []unstructured.Unstructured, named string) (*unstructured.Unstructured, error) {
+// zero. One that was handed over for the rack stays usable if its image gets another name.
+func Autoscaler(deployments []unstructured.Unstructured, rack, named string) (*unstructured.Unstructured, error) {
 	if named != "" {
 		found := k8s.Find(deployments, named)
 		if found == nil {
@@ -25,7 +24,7 @@ func Autoscaler(deployments []unstructured.Unstructured, named string) (*unstruc
 				"write the namespace/name of the Deployment that runs Cluster Autoscaler%s, "+
 				"or unset, and Sawhorse finds it by its image", named, suggestion(deployments))
 		}
-		if k8s.AutoscalerContainer(found) < 0 {
+		if k8s.AutoscalerContainer(found) < 0 && found.GetAnnotations()[ownership.AnnotationAutoscaler] != rack {
 			return nil, outcome.Reject("cluster_autoscaler",
 				"cluster_autoscaler is %q, a Deployment that runs %s and not an image named %s, and what hands over may be scaled "+
 					"to zero; write the namespace/name of the Deployment that runs Cluster Autoscaler%s, "+
@@ -67,21 +66,25 @@ func UnmanagedDevicePlugin(ctx context.Context, client *k8s.Client, rack string)
 		ownership.Namespace, ownership.DevicePlugin)
 }
 
-// PriorityClass returns a *outcome.Rejected if an object's pods have a PriorityClass that the cluster does not have. The API server
-// would refuse each new pod of the controller, for which the Deployment ends an old one, and that may be the only one.
-func PriorityClass(ctx context.Context, client *k8s.Client, objects []plan.Object) error {
-	for _, object := range objects {
-		name, _, _ := unstructured.NestedString(object, "spec", "template", "spec", "priorityClassName")
-		if name == "" || name == "system-cluster-critical" || name == "system-node-critical" { // Kubernetes' own are always there
-			continue
-		}
-		if class, err := client.Get(ctx, k8s.PriorityClass, "", name); err != nil || class != nil {
-			return err
-		}
-		return outcome.Reject("karpenter_controller_config", "priorityClassName is %s, and the cluster has no PriorityClass of that name; "+
-			"create it, or write one that `kubectl get priorityclasses` lists", name)
+// PriorityClass returns a *outcome.Rejected if the values of the controller's chart name a PriorityClass that the cluster does not have.
+// The API server would refuse each new pod of the controller, for which the Deployment ends an old one, and that may be the only one.
+func PriorityClass(ctx context.Context, client *k8s.Client, values map[string]any) error {
+	name, _ := values["priorityClassName"].(string)
+	if name == "" || name == "system-cluster-critical" || name == "system-node-critical" { // Kubernetes' own are always there
+		return nil
 	}
-	return nil
+	if class, err := client.Get(ctx, k8s.PriorityClass, "", name); err != nil || class != nil {
+		return err
+	}
+	return outcome.Reject("karpenter_controller_config", "priorityClassName is %s, and the cluster has no PriorityClass of that name; "+
+		"create it, or write one that `kubectl get priorityclasses` lists", name)
+}
+
+// CRDs returns the *outcome.Rejected of a version of Karpenter that brings CRDs which the cluster has from something else. had is the
+// version before.
+func CRDs(found []string, version, had string) error {
+	return outcome.Reject("karpenter_version", "Karpenter %s brings %s, and the cluster has it from something else. Hand it over as "+
+		"docs/migrate-karpenter.md describes, or write karpenter_version %s.", version, strings.Join(found, ", "), had)
 }
 
 // UnmanagedNodePools returns a *outcome.Rejected if there are NodePools that Sawhorse did not make, because they
