@@ -73,8 +73,8 @@ var mayImport = map[string][]string{
 		"events", "internal/disruption", "internal/drain", "internal/k8s", "internal/metrics", "internal/store",
 	}, stepMayUse...),
 	"internal/pass/validate": append([]string{
-		"events", "internal/canonical", "internal/k8s", "internal/observe", "internal/plan/charts", "internal/store", "internal/validation",
-		"statemachine",
+		"events", "internal/canonical", "internal/k8s", "internal/observe", "internal/plan/charts", "internal/steps/refusals", "internal/store",
+		"internal/validation", "statemachine",
 	}, stepMayUse...),
 	"statemachine/model": {"internal/pass/resync", "internal/store", "statemachine"}, // its tests
 

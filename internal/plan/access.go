@@ -28,6 +28,12 @@ var rights = map[string][]Right{
 		right("karpenter.sh", "nodeclaims", "list"), // which nodes a change replaces
 		right("", "pods", "list"),                   // how many run in a pool that is removed, or in a node group that is emptied
 		right("", "nodes", "list"),                  // which of them are a node group's
+		// What others have, where a change would be refused because of it later: Cluster Autoscaler, a device plugin, the PriorityClass
+		// that is named, a CRD that another version of Karpenter brings.
+		right("apps", "deployments", "list"),
+		right("apps", "daemonsets", "get"),
+		right("scheduling.k8s.io", "priorityclasses", "get"),
+		right("apiextensions.k8s.io", "customresourcedefinitions", "get"),
 	},
 	"nodepools": {
 		right("karpenter.sh", "nodepools", "get", "list", "create", "patch", "delete"),
@@ -89,6 +95,7 @@ var rights = map[string][]Right{
 		right("", "serviceaccounts", "get", "list"),
 		right("policy", "poddisruptionbudgets", "get", "list"),
 		right("monitoring.coreos.com", "servicemonitors", "get", "list"),
+		right("scheduling.k8s.io", "priorityclasses", "get"), // the one that the controller's pods name
 		right("apiextensions.k8s.io", "customresourcedefinitions", "get"),
 		right("rbac.authorization.k8s.io", "clusterroles", "get", "list"),
 		right("rbac.authorization.k8s.io", "clusterrolebindings", "get", "list"),

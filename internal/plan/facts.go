@@ -64,6 +64,8 @@ type Facts struct {
 	// NodeClaims are the cluster's NodeClaims, or nil if they were not looked up. Now is the time from which their age counts.
 	NodeClaims []Object  `json:"nodeclaims,omitempty"`
 	Now        time.Time `json:"-"`
+	// Refused are the problems with what the plan in force does not have, because of what others have in the cluster.
+	Refused []params.Problem `json:"-"`
 	// Unmanaged lists resources that have a name Sawhorse uses but not both ownership tags, in words for a Problem.
 	Unmanaged []string `json:"foreign,omitempty"`
 	// Records has the rack's own records.

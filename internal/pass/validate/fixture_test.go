@@ -23,7 +23,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/internal/testing/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/testing/k8stest"
 )
+
+func TestMain(m *testing.M) { k8stest.Main(m) }
 
 // scene is the rack demo, its cluster, and a pass "me" that has the rack's lease.
 type scene struct {

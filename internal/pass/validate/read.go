@@ -325,13 +325,13 @@ func (v *Validate) apis(ctx context.Context, in input, facts plan.Facts) []strin
 }
 
 // inCluster adds to the facts what the judgement needs of what runs. An API server that does not answer is not an error: the plan then
-// has no numbers, and what the names of others would refuse is refused by the step.
+// has no numbers, and what others have in the cluster is refused by the step.
 func (v *Validate) inCluster(ctx context.Context, in *input) {
 	if in.facts.Cluster == nil || !in.facts.Records.WasOn || !in.facts.Authorized(in.rack) {
 		return
 	}
-	needs := in.judged().Needs()
-	if needs == (validation.Needs{}) || *in.silent {
+	needs, asked := in.judged().Needs(), in.asked()
+	if needs == (validation.Needs{}) && len(asked) == 0 || *in.silent {
 		return
 	}
 	client, err := v.Dial(ctx, in.facts.Cluster.Cluster)
@@ -345,6 +345,11 @@ func (v *Validate) inCluster(ctx context.Context, in *input) {
 	}
 	if needs.GroupPods && !*in.silent {
 		inGroups(ctx, client, &in.facts)
+	}
+	for _, ask := range asked {
+		if !*in.silent {
+			in.ask(ctx, client, ask)
+		}
 	}
 }
 

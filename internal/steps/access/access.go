@@ -207,8 +207,8 @@ func (a *Step) conflicts(ctx context.Context, p *plan.Plan) error {
 }
 
 // others checks, before Karpenter is installed, what later steps would reject: a device plugin, a PriorityClass or a
-// Cluster Autoscaler that does not fit. After the installation only the steps themselves check that, so that a pass still repairs what
-// comes before them.
+// Cluster Autoscaler that does not fit. After the installation validate checks that where it changes, and only the steps themselves check
+// what is in force, so that a pass still repairs what comes before them.
 func others(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 	if p.Goal != plan.GoalKarpenter {
 		return nil

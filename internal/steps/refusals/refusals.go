@@ -1,4 +1,5 @@
-// Package refusals has the rejections that several steps have in common, because of what others have in the cluster.
+// Package refusals has the rejections that several steps, or a step and validate, have in common, because of what others have in the
+// cluster.
 package refusals
 
 import (
