@@ -83,3 +83,29 @@ func TestEffectsOfAFailedPass(t *testing.T) {
 		}
 	}
 }
+
+// The status of a pass that a step has refused says what is done to the pools if they had been changed before. Where the parameters were
+// refused, only the plan in force was repaired.
+func TestEffectsOfARejectedPass(t *testing.T) {
+	effects := []plan.Effect{{Pool: "workload", Change: events.PoolChanged}}
+	touched := store.StepRecord{Step: "nodepools", Changes: []outcome.Change{{Subject: "NodePool/workload", Action: "updated"}}}
+	for _, c := range []struct {
+		what     string
+		problems []params.Problem
+		done     []store.StepRecord
+		told     int
+	}{
+		{"before the pools", nil, []store.StepRecord{{Step: "queue", Problems: problem}}, 0},
+		{"after them", nil, []store.StepRecord{touched, {Step: "autoscaler", Problems: problem}}, 1},
+		{"by validate, and the pools were repaired", problem, []store.StepRecord{touched}, 0},
+	} {
+		s := begin(t, store.Run{Outcome: "Planned", Goal: "karpenter", Problems: c.problems, Effects: effects}, c.done...)
+		e := event("Rejected")
+		e.Steps = []string{"queue", "nodepools", "autoscaler"}
+		s.run(e)
+		_, detail := s.sent()
+		if got := s.status().Effects; len(got) != c.told || len(detail.Pools) != c.told {
+			t.Errorf("refused %s: %v, %v", c.what, got, detail.Pools)
+		}
+	}
+}

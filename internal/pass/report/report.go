@@ -92,8 +92,9 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, reporte
 	if err != nil {
 		return err
 	}
-	if missed(event, nodePoolsStep) && !changed(run, nodePoolsStep) {
-		run.Effects = nil // nothing was done to the pools
+	rejected := event.Outcome == outcome.PassRejected
+	if (rejected || missed(event, nodePoolsStep)) && !changed(run, nodePoolsStep) || rejected && len(run.Problems) > 0 {
+		run.Effects = nil // nothing was done to the pools, or only repairs
 	}
 	run.Order(event.Steps)
 	run.Recall(records)
@@ -272,10 +273,8 @@ func (r *Report) status(event Event, run store.Run) store.Status {
 	case event.Outcome == outcome.PassPaused:
 		status.State, status.Steps = outcome.StatePaused, event.Steps
 	}
-	if status.State != outcome.StateRejected { // a rejected plan does not change the pools
-		for _, effect := range run.Effects {
-			status.Effects = append(status.Effects, effect.String())
-		}
+	for _, effect := range run.Effects {
+		status.Effects = append(status.Effects, effect.String())
 	}
 	return status
 }
