@@ -7,7 +7,7 @@ func Files(s *Script) {
 	s.Type("sawhorse export demo -o env > " + before)
 
 	s.Chapter("A file of settings becomes one change", func() {
-		s.Type("sed 's/^karpenter_cpu_limit=.*/karpenter_cpu_limit=200/' " + before + " > " + after)
+		s.Type("sed '/^karpenter_node_labels=/d; s/^karpenter_cpu_limit=.*/karpenter_cpu_limit=200/' " + before + " > " + after)
 		s.Type("echo karpenter_node_labels=team=core >> " + after)
 		s.Contains("what differs", "sawhorse diff demo "+after, "karpenter_cpu_limit    100    200")
 		s.Check("nothing is written yet", limitAndLabel, "100,")

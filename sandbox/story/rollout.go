@@ -87,7 +87,7 @@ func Rollout(s *Script) {
 		s.await("state", func() (string, string) { lookAtNodes(s); return s.state() }, "Degraded", 2*time.Minute)
 		s.Says("SubnetsReady=False")
 		s.Refused("sawhorse status demo", "rack demo is Degraded")
-		s.Await("the metric of the alarm", func() string { return fmt.Sprint(degradedRacks(s, began)) }, "true", time.Minute)
+		s.Await("the metric of the alarm", func() string { return fmt.Sprint(degradedRacks(s, began)) }, "true", 3*time.Minute)
 		s.Say("A full pass puts the class back and waits until it is Ready.")
 		s.Reconciled(s.Request("full"))
 	})

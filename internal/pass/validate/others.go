@@ -36,10 +36,9 @@ func (in input) asked() (all []question) {
 			return refusals.UnmanagedDevicePlugin(ctx, client, in.rack)
 		})
 	}
-	const class = "priorityClassName"
-	if values := config.ControllerValues; values[class] != inForce.Controller.Release.Values[class] {
+	if refusals.ClassOf(config.ControllerValues) != refusals.ClassOf(inForce.Controller.Release.Values) {
 		all = append(all, func(ctx context.Context, client *k8s.Client) error {
-			return refusals.PriorityClass(ctx, client, values)
+			return refusals.PriorityClass(ctx, client, config.ControllerValues)
 		})
 	}
 	target := plan.Target(config, in.facts)

@@ -70,7 +70,7 @@ func UnmanagedDevicePlugin(ctx context.Context, client *k8s.Client, rack string)
 // PriorityClass returns a *outcome.Rejected if the values of the controller's chart name a PriorityClass that the cluster does not have.
 // The API server would refuse each new pod of the controller, for which the Deployment ends an old one, and that may be the only one.
 func PriorityClass(ctx context.Context, client *k8s.Client, values map[string]any) error {
-	name, _ := values["priorityClassName"].(string)
+	name := ClassOf(values)
 	if name == "" || name == "system-cluster-critical" || name == "system-node-critical" { // Kubernetes' own are always there
 		return nil
 	}
@@ -79,6 +79,12 @@ func PriorityClass(ctx context.Context, client *k8s.Client, values map[string]an
 	}
 	return outcome.Reject("karpenter_controller_config", "priorityClassName is %s, and the cluster has no PriorityClass of that name; "+
 		"create it, or write one that `kubectl get priorityclasses` lists", name)
+}
+
+// ClassOf returns the PriorityClass that the values of the controller's chart name, or "".
+func ClassOf(values map[string]any) string {
+	name, _ := values["priorityClassName"].(string)
+	return name
 }
 
 // CRDs returns the *outcome.Rejected of a version of Karpenter that brings CRDs which the cluster has from something else. had is the
