@@ -95,7 +95,7 @@ var rights = map[string][]Right{
 		right("", "serviceaccounts", "get", "list"),
 		right("policy", "poddisruptionbudgets", "get", "list"),
 		right("monitoring.coreos.com", "servicemonitors", "get", "list"),
-		right("scheduling.k8s.io", "priorityclasses", "get"), // the one that the controller's pods name
+		right("scheduling.k8s.io", "priorityclasses", "get"), // audits and dry runs judge a change as validate does
 		right("apiextensions.k8s.io", "customresourcedefinitions", "get"),
 		right("rbac.authorization.k8s.io", "clusterroles", "get", "list"),
 		right("rbac.authorization.k8s.io", "clusterrolebindings", "get", "list"),

@@ -170,22 +170,25 @@ func TestSilenceIsAskedOnce(t *testing.T) {
 	}
 }
 
-// The function validate may ask all that.
-func TestValidateMayAskWhatOthersHave(t *testing.T) {
-	client, err := k8stest.New(t).Connector("validate")(t.Context(), plan.Cluster{})
-	if err != nil {
-		t.Fatal(err)
-	}
+// The functions that judge changes may ask all that.
+func TestWhatOthersHaveMayBeAsked(t *testing.T) {
+	cluster := k8stest.New(t)
 	in := input{inForce: &plan.Plan{Goal: plan.GoalKarpenter, Autoscaler: plan.Autoscaler{Deployment: "kube-system/one"}}}
 	in.parsed.Config.Enabled, in.parsed.Config.NVIDIADevicePlugin = true, true
 	in.parsed.Config.ControllerValues = map[string]any{"priorityClassName": "platform"}
 	asked := in.asked()
-	for i, ask := range asked {
-		if err := ask(t.Context(), client); k8s.IsForbidden(err) {
-			t.Errorf("%d: %v", i, err)
-		}
-	}
 	if len(asked) != 4 {
 		t.Errorf("%d are asked", len(asked))
+	}
+	for _, function := range []string{"validate", "audit"} { // a dry run has the rights of the audit
+		client, err := cluster.Connector(function)(t.Context(), plan.Cluster{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, ask := range asked {
+			if err := ask(t.Context(), client); k8s.IsForbidden(err) {
+				t.Errorf("%s, %d: %v", function, i, err)
+			}
+		}
 	}
 }

@@ -84,9 +84,6 @@ func TestRejectsAKarpenterThatIsNotOurs(t *testing.T) {
 			"value": 1000})
 		of("platform")
 		s.run(PartRelease, "updated Deployment/kube-system/karpenter")
-		if due := s.due(PartRelease); due != "" {
-			t.Errorf("an audit finds %s", due)
-		}
 	})
 	t.Run("a CRD that only another version has", func(t *testing.T) {
 		s := begin(t)
