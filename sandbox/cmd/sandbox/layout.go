@@ -26,8 +26,8 @@ func newLayout(root, state string) (layout, error) {
 
 // parts are the files that the Makefile builds and installs into the cache before the sandbox can start.
 var parts = []string{
-	"bin/cluster", "bin/kubectl", "ministack/bin/python", "venv/bin/moto_server", "venv/bin/aws", "npm/node_modules/.bin/cdk", "cdk.out/synthesized",
-	"bin/sawhorse",
+	"bin/cluster", "bin/kubectl", "ministack/bin/python", "venv/bin/moto_server", "venv/bin/aws", "npm/node_modules/.bin/cdk",
+	"cdk.out/synthesized", "bin/sawhorse",
 }
 
 func (l layout) cache() string             { return filepath.Join(l.root, ".cache") }
