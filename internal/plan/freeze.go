@@ -2,6 +2,7 @@ package plan
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -33,10 +34,28 @@ func (n NodePools) Manifests() []Object {
 	return all
 }
 
-// FrozenBudgets returns the budgets of a NodePool with the freeze: one more, of no nodes for all reasons. Karpenter keeps the
-// most restrictive of all budgets, so where no more are allowed it takes the place of the last one.
+// freezing is the budget of the freeze: no nodes, for all reasons.
+func freezing() any { return map[string]any{"nodes": "0"} }
+
+// FrozenBudgets returns the budgets of a NodePool with the freeze, which is one more. Karpenter keeps the most restrictive of all
+// budgets, so where no more are allowed it takes the place of the last one. Without budgets (nil: the API server's default, 10%) a
+// NodePool gets one that says the same, so that the freeze is never mistaken for a pool's own budget of 0 nodes.
 func FrozenBudgets(budgets []any) []any {
-	return append(slices.Clone(budgets[:min(len(budgets), MostBudgets-1)]), map[string]any{"nodes": "0"})
+	switch {
+	case budgets == nil:
+		budgets = []any{map[string]any{"nodes": "10%"}}
+	case len(budgets) == 0:
+		budgets = []any{map[string]any{"nodes": "100%"}}
+	}
+	return append(slices.Clone(budgets[:min(len(budgets), MostBudgets-1)]), freezing())
+}
+
+// UnfrozenBudgets returns the budgets of a NodePool without the freeze, if it lies over them.
+func UnfrozenBudgets(budgets []any) []any {
+	if last := len(budgets) - 1; last > 0 && reflect.DeepEqual(budgets[last], freezing()) {
+		return budgets[:last]
+	}
+	return budgets
 }
 
 // frozen returns a NodePool with the freeze.

@@ -55,7 +55,8 @@ var poolsOfAllKinds = with(builds,
 func TestFreeze(t *testing.T) {
 	free := map[string]string{"workload": `[{"nodes":"5","reasons":["Drifted"]}]`, "build": `null`, "gpu": `[{"nodes":"10%"}]`}
 	frozen := map[string]string{
-		"workload": `[{"nodes":"5","reasons":["Drifted"]},{"nodes":"0"}]`, "build": `[{"nodes":"0"}]`, "gpu": `[{"nodes":"10%"},{"nodes":"0"}]`,
+		"workload": `[{"nodes":"5","reasons":["Drifted"]},{"nodes":"0"}]`, "build": `[{"nodes":"10%"},{"nodes":"0"}]`,
+		"gpu": `[{"nodes":"10%"},{"nodes":"0"}]`,
 	}
 	made := map[bool]*plan.Plan{}
 	for freeze, want := range map[bool]map[string]string{false: free, true: frozen} {

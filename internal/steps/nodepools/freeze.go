@@ -51,14 +51,9 @@ func (r *run) budgets(live *unstructured.Unstructured) []any {
 	if wanted := r.nodePool(live.GetName()); wanted != nil {
 		return budgets(wanted)
 	}
-	own := budgets(live.Object)
-	last := len(own) - 1
-	frozen := last >= 0 && equality.Semantic.DeepEqual(own[last:], plan.FrozenBudgets(nil))
-	switch {
-	case r.plan.NodePools.Frozen && !frozen:
+	own := plan.UnfrozenBudgets(budgets(live.Object))
+	if r.plan.NodePools.Frozen {
 		return plan.FrozenBudgets(own)
-	case !r.plan.NodePools.Frozen && frozen && last > 0: // a single one is its own, and without one the API server has a default
-		return own[:last]
 	}
 	return own
 }

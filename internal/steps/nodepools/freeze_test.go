@@ -79,7 +79,7 @@ func TestFreeze(t *testing.T) {
 		t.Errorf("changed %q, %+v", changed, progress)
 	}
 	s.has("workload", "[10% 0] 100 7")
-	s.has("build", "[0] 8 <nil>")
+	s.has("build", "[10% 0] 8 <nil>")
 	if s.Get(class("new", "demo")) != nil || s.Get(pool("new", "demo", "1")) != nil || s.Get(theirs).GetResourceVersion() != before {
 		t.Error("something else was applied")
 	}
@@ -131,22 +131,27 @@ func TestBudgetsThatOthersSetAfterAFreeze(t *testing.T) {
 	s.has("workload", "[10% 0] 100 <nil>")
 }
 
-// A pool that the plan does not have any more keeps its nodes until it is removed: the freeze lies over it too.
+// A pool that the plan does not have any more keeps its nodes until it is removed: the freeze lies over it too, and goes with the
+// plan's, also from a pool without budgets of its own. Otherwise Karpenter would never replace its nodes.
 func TestFreezeOfAPoolThatIsToBeRemoved(t *testing.T) {
-	removed, closed := budgeted("removed", "100", "10%"), budgeted("closed", "100", "0")
-	s := begin(t, removed, closed)
-	s.run("created NodePool/removed", "created NodePool/closed")
+	removed, closed, silent := budgeted("removed", "100", "20%"), budgeted("closed", "100", "0"), budgeted("silent", "100")
+	s := begin(t, removed, closed, silent)
+	s.run("created NodePool/removed", "created NodePool/closed", "created NodePool/silent")
+	s.plan.NodePools.Frozen = true
+	s.freeze() // and the parameters take the pools out
 	s.plan.NodePools.Objects, s.plan.NodePools.Frozen = []object{class("workload", "demo"), budgeted("workload", "100", "10%")}, true
 	for range 2 {
 		s.freeze()
-		s.has("removed", "[10% 0] 100 <nil>")
-		s.has("closed", "[0] 100 <nil>")
+		s.has("removed", "[20% 0] 100 <nil>")
+		s.has("closed", "[0 0] 100 <nil>")
+		s.has("silent", "[10% 0] 100 <nil>")
 	}
 	s.plan.NodePools.Frozen = false
 	for range 2 {
 		s.freeze()
-		s.has("removed", "[10%] 100 <nil>")
+		s.has("removed", "[20%] 100 <nil>")
 		s.has("closed", "[0] 100 <nil>")
+		s.has("silent", "[10%] 100 <nil>")
 	}
 }
 
