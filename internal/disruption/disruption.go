@@ -74,18 +74,16 @@ func (b Budget) allows(nodes int) int {
 	return n
 }
 
-// Frozen reports whether the freeze lies over the NodePools of a rack, whose budgets these are: one of no nodes is the last of each
-// pool, and of one pool it is not the only one. A pool whose own budget is 0 looks as the freeze does over a pool without budgets.
+// Frozen reports whether the freeze lies over the NodePools of a rack, whose budgets these are: of each pool it is one of no nodes after
+// others (plan.FrozenBudgets).
 func Frozen(pools ...[]Budget) bool {
-	added := false
 	for _, budgets := range pools {
 		last := len(budgets) - 1
-		if last < 0 || budgets[last].Nodes != "0" || budgets[last].Schedule != "" || budgets[last].Reasons != nil {
+		if last < 1 || budgets[last].Nodes != "0" || budgets[last].Schedule != "" || budgets[last].Reasons != nil {
 			return false
 		}
-		added = added || last > 0
 	}
-	return added
+	return len(pools) > 0
 }
 
 // Pool is a NodePool.

@@ -87,9 +87,10 @@ func TestFrozen(t *testing.T) {
 		pools [][]Budget
 		want  bool
 	}{
-		"both":                   {[][]Budget{{own, freeze}, {freeze}}, true},
+		"both":                   {[][]Budget{{own, freeze}, {own, own, freeze}}, true},
 		"one of two":             {[][]Budget{{own, freeze}, {own}}, false},
 		"own budgets of 0":       {[][]Budget{{freeze}, {freeze}}, false},
+		"one own budget of 0":    {[][]Budget{{own, freeze}, {freeze}}, false},
 		"a window":               {[][]Budget{{own, {Nodes: "0", Schedule: "0 8 * * *", Duration: "8h"}}}, false},
 		"for some reasons":       {[][]Budget{{own, {Nodes: "0", Reasons: []string{"Empty"}}}}, false},
 		"without budgets":        {[][]Budget{{own, freeze}, nil}, false},

@@ -69,6 +69,7 @@ func TestWhichBrakeHoldsANode(t *testing.T) {
 		return object{"nodes": "0", "schedule": "0 " + hour + " * * *", "duration": "8h", "reasons": []any{"Drifted", "Underutilized"}}
 	}
 	nodes := func(n string) object { return object{"nodes": n} }
+	frozenToo := []any{nodes("10%"), nodes("0")}
 	const frozen = "the freeze (karpenter_freeze) lets no node go"
 	const closed = "the disruption window is closed until 2026-01-02T11:00:00Z (budget nodes: 0, from 0 3 * * * (UTC) for 8h, for Drifted " +
 		"and Underutilized)"
@@ -82,8 +83,8 @@ func TestWhichBrakeHoldsANode(t *testing.T) {
 		want            string
 	}{
 		"none":                           {workload: []any{nodes("10%")}},
-		"the freeze":                     {workload: []any{nodes("10%"), nodes("0")}, build: []any{nodes("0")}, want: frozen},
-		"the freeze and a window":        {workload: []any{window("3"), nodes("0")}, build: []any{nodes("0")}, want: frozen + "; " + closed},
+		"the freeze":                     {workload: []any{nodes("10%"), nodes("0")}, build: frozenToo, want: frozen},
+		"the freeze and a window":        {workload: []any{window("3"), nodes("0")}, build: frozenToo, want: frozen + "; " + closed},
 		"a budget of 0":                  {workload: []any{nodes("0")}, want: "budget nodes: 0 lets no node go"},
 		"one of 0, and one of build":     {workload: []any{nodes("0")}, build: []any{nodes("0")}, want: "budget nodes: 0 lets no node go"},
 		"one of 0 beside others":         {workload: []any{nodes("1"), nodes("0")}, want: "budget nodes: 0 lets no node go"},
