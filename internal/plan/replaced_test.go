@@ -79,7 +79,7 @@ func TestOffTheCopyStays(t *testing.T) {
 		f.Records = plan.Records{Goal: plan.GoalKarpenter, WasOn: true, Applied: prepared}
 	}
 	both := at(t, off, func(f *plan.Facts) { spotAnd(f); wasOn(f) }).Plan
-	if all := stepNames(both, nil); !strings.Contains(all, "controller/crds nodegroups/keep nodegroups/build") ||
+	if all := stepNames(both, nil); !strings.Contains(all, "nodegroups/labels nodegroups/keep nodegroups/build") ||
 		strings.Contains(all, "retire") {
 		t.Errorf("steps %s", all)
 	}

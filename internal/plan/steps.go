@@ -169,7 +169,7 @@ var prepare = []entry{
 	{FitStep, off, (*builder).turningOff},
 	{"network", on, (*builder).prepares},
 	{"nodegroups/labels", on, (*builder).prepares},
-	{"controller/crds", on, func(b *builder) bool { return b.plan.Goal != GoalKarpenter && b.prepares() }},
+	{"controller/crds", on, func(b *builder) bool { return b.plan.Goal != GoalKarpenter && !b.turningOff() }},
 }
 
 // enable is the order for karpenter_enabled=true, after prepare. Existing capacity is only reduced after nodepools,
@@ -217,6 +217,7 @@ var disable = []entry{
 	{"queue", off, nil},
 	{"infrastructure", off, nil},
 	{"nodegroups/placement", off, nil},
+	{"controller/crds", on, (*builder).prepares}, // last: one whose label was lost must not hold up what ends nodes
 }
 
 // abandon removes what a deleted cluster has left in AWS. Instances come first, because they outlive the cluster.

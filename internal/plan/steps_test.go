@@ -49,6 +49,7 @@ func TestPromisesOfTheOrders(t *testing.T) {
 	for _, after := range []string{"queue", "infrastructure"} {
 		inOrder(t, "the controller ends after its nodes, before what it needs", disable, "nodepools", "controller/release", after)
 	}
+	inOrder(t, "what may refuse the CRDs that stay holds nothing up", disable, "nodepools", "infrastructure", "controller/crds")
 	inOrder(t, "the controller comes after what it needs", enable, "infrastructure", "queue", "controller/release", "nodepools")
 	inOrder(t, "access first", prepare, "access", "network", "nodegroups/labels", "controller/crds")
 	if prepare[0].name != "access" {
