@@ -40,7 +40,8 @@ func oneEach(name string, replicas int, selector string) app {
       affinity:
         podAntiAffinity:
           requiredDuringSchedulingIgnoredDuringExecution:
-          - {topologyKey: kubernetes.io/hostname, labelSelector: {matchExpressions: [{key: app, operator: In, values: [front, api, mail]}]}}`}
+          - topologyKey: kubernetes.io/hostname
+            labelSelector: {matchExpressions: [{key: app, operator: In, values: [front, api, mail]}]}`}
 }
 
 // left is how many of the nodes that were there when it began are there.
