@@ -59,7 +59,12 @@ func (o options) supervise(report *progress) error {
 		return err
 	}
 	s := newSandbox(o.layout, report, slog.New(slog.NewTextHandler(os.Stderr, nil)))
-	defer s.stop()
+	defer func() {
+		s.stop()
+		if err := os.RemoveAll(o.data()); err != nil { // 0.6 GB, of no use to anybody; the logs stay
+			s.log.Error("the sandbox ends", "error", err.Error())
+		}
+	}()
 	go func() {
 		select {
 		case err := <-s.processes.Died():
