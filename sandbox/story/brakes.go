@@ -7,7 +7,7 @@ import "strings"
 func Brakes(s *Script) {
 	const (
 		budgets      = "kubectl get nodepools -o jsonpath='{range .items[*]}{.metadata.name} {.spec.disruption.budgets[*].nodes};{end}'"
-		free, frozen = "build 10%;workload 10%;", "build 0;workload 10% 0;"
+		free, frozen = "build 10%;workload 10%;", "build 10% 0;workload 10% 0;"
 	)
 	rejected := func(problems, inForce string) {
 		s.Rejected()

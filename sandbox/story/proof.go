@@ -147,7 +147,7 @@ func SpotRole(s *Script) {
 	create := "aws iam create-role --path /aws-service-role/spot.amazonaws.com/ --assume-role-policy-document " + quoted(trust) + named
 	ends := func(state string) {
 		s.Await("state", func() string { // replicas of IAM do not show at once that the role is there, or gone
-			s.Request("full")
+			s.FullPass()
 			state, _ := s.state()
 			return state
 		}, state, 3*time.Minute)
