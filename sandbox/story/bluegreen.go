@@ -18,7 +18,7 @@ func BlueGreen(s *Script) {
 	writes := func(entries string, weights ...any) {
 		s.Reconciled(s.Put(pools, fmt.Sprintf("["+entries+"]", weights...)))
 	}
-	m := moving{Script: s, pool: "blue", apps: []app{oneEach("front", 6, "team: web"), oneEach("api", 4, "team: web")}}
+	m := moving{Script: s, pool: "blue", apps: []app{oneEach("web", 6, "team: web"), oneEach("api", 4, "team: web")}}
 	moved := func(from, to, entry string, weight int) {
 		began := time.Now()
 		m.pool = from

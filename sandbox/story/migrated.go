@@ -28,14 +28,14 @@ func Migrated(s *Script) {
 		template = "kubectl -n shop patch deployment %s --type json -p '[{\"op\":\"remove\",\"path\":\"/spec/template/%s\"}]'"
 	)
 	anywhere := fmt.Sprintf(prefers, "")
-	front := app{name: "front", replicas: 12, cpu: "100m", spec: anywhere}
+	web := app{name: "web", replicas: 12, cpu: "100m", spec: anywhere}
 	api := app{name: "api", replicas: 8, cpu: "100m", spec: anywhere}
 	zonal := app{name: "zonal", replicas: 3, cpu: "100m", spec: fmt.Sprintf(prefers, inZone)}
 	stuck := app{name: "stuck", replicas: 1, cpu: "100m", spec: "nodeSelector: {fits: here}"}
 	keeper := app{name: "keeper", replicas: 1, cpu: "100m", spec: fmt.Sprintf(prefers, notStuck), // the node of stuck goes first
 		more: `annotations: {karpenter.sh/do-not-disrupt: "true"}`}
 	worker := app{name: "worker", replicas: 15, cpu: "100m", spec: anywhere}
-	all := []app{front, api, zonal, stuck, keeper, worker}
+	all := []app{web, api, zonal, stuck, keeper, worker}
 	var available availability // of the apps with a PodDisruptionBudget
 	// looks has the node check look until a read has a value. Meanwhile no PodDisruptionBudget is violated.
 	looks := func(what string, read func() string, wanted string) {
@@ -61,9 +61,9 @@ func Migrated(s *Script) {
 		for _, a := range all {
 			a.start(s)
 		}
-		s.Type("kubectl -n shop create pdb front --selector app=front --max-unavailable 1")
+		s.Type("kubectl -n shop create pdb web --selector app=web --max-unavailable 1")
 		s.Type("kubectl -n shop create pdb api --selector app=api --min-available 7")
-		available = s.recordAvailable(front, api)
+		available = s.recordAvailable(web, api)
 	})
 
 	s.Chapter("What it would do", func() {

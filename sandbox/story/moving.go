@@ -40,8 +40,7 @@ func oneEach(name string, replicas int, selector string) app {
       affinity:
         podAntiAffinity:
           requiredDuringSchedulingIgnoredDuringExecution:
-          - topologyKey: kubernetes.io/hostname
-            labelSelector: {matchExpressions: [{key: app, operator: In, values: [front, api, mail]}]}`}
+          - {topologyKey: kubernetes.io/hostname, labelSelector: {matchExpressions: [{key: app, operator: In, values: [web, api, mail]}]}}`}
 }
 
 // left is how many of the nodes that were there when it began are there.
@@ -57,7 +56,7 @@ func (m *moving) left() (n int) {
 // twenty has three apps, whose pods get twenty nodes of the pool batch.
 func twenty(s *Script) moving {
 	return moving{Script: s, pool: "batch",
-		apps: []app{oneEach("front", 9, karpenters), oneEach("api", 6, karpenters), oneEach("mail", 5, karpenters)}}
+		apps: []app{oneEach("web", 9, karpenters), oneEach("api", 6, karpenters), oneEach("mail", 5, karpenters)}}
 }
 
 // start creates the apps, each with a PodDisruptionBudget that lets one pod go at a time.
@@ -95,7 +94,7 @@ func onlyDefaults(s *Script) {
 }
 
 func (m *moving) pods() []movingPod {
-	return JSON[list[movingPod]](m.Script, "kubectl -n shop get pods -l 'app in (front,api,mail)' -o json").Items
+	return JSON[list[movingPod]](m.Script, "kubectl -n shop get pods -l 'app in (web,api,mail)' -o json").Items
 }
 
 func (m *moving) list() []movingNode {
