@@ -39,7 +39,7 @@ func freezing() any { return map[string]any{"nodes": "0"} }
 
 // FrozenBudgets returns the budgets of a NodePool with the freeze, which is one more. Karpenter keeps the most restrictive of all
 // budgets, so where no more are allowed it takes the place of the last one. Without budgets (nil: the API server's default, 10%) a
-// NodePool gets one that says the same, so that the freeze is never mistaken for a pool's own budget of 0 nodes.
+// NodePool gets one that says the same: a single budget of 0 nodes is always a pool's own.
 func FrozenBudgets(budgets []any) []any {
 	switch {
 	case budgets == nil:
@@ -50,7 +50,8 @@ func FrozenBudgets(budgets []any) []any {
 	return append(slices.Clone(budgets[:min(len(budgets), MostBudgets-1)]), freezing())
 }
 
-// UnfrozenBudgets returns the budgets of a NodePool without the freeze, if it lies over them.
+// UnfrozenBudgets returns the budgets of a NodePool without the freeze, if it lies over them. A pool's own budget of 0 nodes at all times,
+// after others, looks the same.
 func UnfrozenBudgets(budgets []any) []any {
 	if last := len(budgets) - 1; last > 0 && reflect.DeepEqual(budgets[last], freezing()) {
 		return budgets[:last]
