@@ -238,7 +238,7 @@ var cases = []example{
 		[]string{"warns: a hop limit of 2"}},
 	{"parameters", "system nodes closed to the controller", all(with(map[string]string{"system_node_groups": "system"}), func(o *Observed) {
 		o.Facts.NodeGroups[0].Taints = []plan.NodeGroupTaint{{Key: "own", Effect: "NO_SCHEDULE"}}
-	}), []string{"warns: system (own)"}},
+	}), []string{"fails: system (own)"}},
 	{"parameters", "system nodes for critical add-ons", func(o *Observed) {
 		o.Facts.NodeGroups[0].Taints = []plan.NodeGroupTaint{{Key: ownership.TaintSystem, Effect: "NO_SCHEDULE"}}
 	}, nil},

@@ -42,22 +42,8 @@ func RoleOf(config params.Config, g NodeGroup) GroupRole {
 func (g NodeGroup) Dedicated() bool { return slices.ContainsFunc(g.Taints, NodeGroupTaint.keepsAway) }
 
 // reserves reports whether the taint reserves the group for other work than the system's: it keeps system pods away too.
-// Karpenter's controller, for example, does not tolerate it.
+// Karpenter's controller, for example, does not tolerate it unless its tolerations say so.
 func (t NodeGroupTaint) reserves() bool { return t.keepsAway() && t.Key != ownership.TaintSystem }
-
-// ClosedToController returns the system groups and their taints if all of them have a taint that Karpenter's controller
-// does not tolerate, so that a restarted controller has no node to run on. Otherwise it returns nil.
-func (f Facts) ClosedToController(config params.Config) []string {
-	var closed []string
-	for _, g := range f.OfRole(config, RoleSystem) {
-		i := slices.IndexFunc(g.Taints, NodeGroupTaint.reserves)
-		if i < 0 {
-			return nil
-		}
-		closed = append(closed, g.Name+" ("+g.Taints[i].Key+")")
-	}
-	return closed
-}
 
 // keepsAway reports whether pods need a toleration to run on the group's nodes.
 func (t NodeGroupTaint) keepsAway() bool {
@@ -111,12 +97,6 @@ func (b *builder) nodegroups() {
 	b.plan.Nodegroups.Pinned = pinned(b.config)
 	if certain && len(system) == 0 && (len(b.facts.NodeGroups) > 0 || !b.facts.Offline) {
 		b.withoutSystemGroup()
-	}
-	if closed := b.facts.ClosedToController(b.config); len(closed) > 0 {
-		b.warn("system_node_groups", "every system node group has a taint that Karpenter's controller does not tolerate: %s; "+
-			"a controller that is restarted stays Pending, and no node is launched any more; take the taint off one of them, "+
-			"use the key %s, which the controller tolerates, or name a group without taints in system_node_groups too",
-			strings.Join(closed, ", "), ownership.TaintSystem)
 	}
 	var shared []string
 	for _, g := range b.facts.OfRole(b.config, RoleAdditional) {

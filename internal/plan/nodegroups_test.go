@@ -114,49 +114,6 @@ func TestNoSystemGroup(t *testing.T) {
 	}
 }
 
-// If every system group has a taint that the controller does not tolerate, a restarted controller cannot run. Every
-// pass warns, because such a taint may be added at any time. One group without such a taint is enough.
-func TestSystemGroupsClosedToTheController(t *testing.T) {
-	group := func(name, taint, effect string) NodeGroup {
-		g := NodeGroup{Name: name, CapacityType: "ON_DEMAND"}
-		if taint != "" {
-			g.Taints = []NodeGroupTaint{{Key: taint, Effect: effect}}
-		}
-		return g
-	}
-	leaving := group("second", "", "")
-	leaving.Status = "DELETING"
-	own := group("system", "own", "NO_SCHEDULE")
-	for what, c := range map[string]struct {
-		groups []NodeGroup
-		off    bool
-		want   string
-	}{
-		"the only one":                   {[]NodeGroup{own}, false, "system (own)"},
-		"by NoExecute":                   {[]NodeGroup{group("system", "own", "NO_EXECUTE")}, false, "system (own)"},
-		"both":                           {[]NodeGroup{group("second", "b", "NO_SCHEDULE"), own}, false, "second (b), system (own)"},
-		"the other one is being deleted": {[]NodeGroup{leaving, own}, false, "system (own)"},
-		"one of two":                     {[]NodeGroup{group("second", "", ""), own}, false, ""},
-		"a taint that it tolerates":      {[]NodeGroup{group("system", "CriticalAddonsOnly", "NO_SCHEDULE")}, false, ""},
-		"a preference":                   {[]NodeGroup{group("system", "own", "PREFER_NO_SCHEDULE")}, false, ""},
-		"without Karpenter":              {[]NodeGroup{own}, true, ""},
-	} {
-		config := params.Config{
-			Rack: "demo", ClusterName: "demo", AuthMode: true, Enabled: !c.off, SystemNodeGroups: []string{"system", "second"},
-		}
-		facts := Facts{Offline: true, Cluster: &ClusterFacts{Status: "ACTIVE", Version: "1.35"}, NodeGroups: c.groups}
-		told := ""
-		for _, p := range Build(config, facts, nil).Warnings {
-			if p.Parameter == "system_node_groups" && strings.Contains(p.Message, "does not tolerate") {
-				told = p.Message
-			}
-		}
-		if (told != "") != (c.want != "") || !strings.Contains(told, c.want) {
-			t.Errorf("%s: %q, want %q", what, told, c.want)
-		}
-	}
-}
-
 // If a parameter names a group that does not exist, or was refused, the system groups are unknown. The pass reports
 // that, and no problem that only follows from the remaining roles. Problems that follow from a group's own labels are
 // still reported.

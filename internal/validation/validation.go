@@ -116,6 +116,7 @@ func Validate(in Input) Result {
 		parsed.Advise(warnings...)
 	}
 	judge(unfit, nil)
+	judge(d.compiled.Closed(in.Facts, in.InForce))
 	judge(d.compiled.Launches(in.Facts, in.pooled()), nil)
 	judge(d.compiled.Taken(in.Facts, in.pooled()), nil)
 	judge(d.compiled.Static(in.Facts, in.pooled()), nil)

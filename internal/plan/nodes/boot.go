@@ -1,9 +1,11 @@
 package nodes
 
 import (
+	"context"
 	"strconv"
-	"strings"
 
+	ec2 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
+	"github.com/aws/karpenter-provider-aws/pkg/providers/amifamily/bootstrap"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -26,11 +28,13 @@ func (d *draft) boot() (found findings) {
 		found.refuse(d.blame("userData"), "has %d bytes, and EC2 takes %d, so it would launch no node; write less, and have the nodes load the "+
 			"rest from S3", len(userData), mostUserData)
 	}
-	if strings.HasPrefix(userData, "#!") || strings.HasPrefix(userData, "MIME-Version") {
-		if bootFamily(d.spec()) == familyBottlerocket {
-			found.refuse(d.blame("userData"), "is a script, and Bottlerocket takes settings as TOML only: Karpenter would launch no node; write, "+
-				"for example, \"[settings.kernel]\\nlockdown = \\\"integrity\\\"\"")
-		}
+	switch err := addsTo(userData, d.spec()); {
+	case err != nil && bootFamily(d.spec()) == familyBottlerocket:
+		found.refuse(d.blame("userData"), "is no TOML that Karpenter can read (%v), and Bottlerocket takes nothing else, so it would launch no "+
+			"node; write, for example, \"[settings.kernel]\\nlockdown = \\\"integrity\\\"\"", err)
+	case err != nil:
+		found.refuse(d.blame("userData"), "is no MIME archive to which Karpenter can add its own part (%v), so it would launch no node; correct "+
+			"it, or write a NodeConfig or a shell script alone", err)
 	}
 	kubelet := inner(d.spec(), "kubelet")
 	if pods, is := kubelet["maxPods"].(int64); is && pods == 0 {
@@ -44,4 +48,25 @@ func (d *draft) boot() (found findings) {
 		}
 	}
 	return found
+}
+
+// addsTo returns the error with which Karpenter refuses to add its own to a class's user data. The class then gets no condition that says
+// so: it never becomes Ready, and the reason is only in the controller's log.
+func addsTo(userData string, spec map[string]any) error {
+	options := bootstrap.Options{ClusterCIDR: new("172.20.0.0/16"), KubeletConfig: new(ec2.KubeletConfiguration), CustomUserData: &userData}
+	var adds bootstrap.Bootstrapper
+	switch family := bootFamily(spec); {
+	case userData == "" || spec["amiFamily"] == "Custom": // they stay as they are
+		return nil
+	case family == familyBottlerocket:
+		adds = bootstrap.Bottlerocket{Options: options}
+	case family == familyAL2023:
+		adds = bootstrap.Nodeadm{Options: options}
+	case family == familyAL2:
+		adds = bootstrap.EKS{Options: options}
+	default:
+		return nil
+	}
+	_, err := adds.Script(context.Background())
+	return err
 }

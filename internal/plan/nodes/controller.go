@@ -13,8 +13,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/klog/v2"
 
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -149,4 +151,52 @@ func (c Compiled) values() (problems []params.Problem) {
 		problems = append(problems, pod.findings...)
 	}
 	return problems
+}
+
+// keepsAway has the effects of a node group's taints that pods must tolerate, by EKS's names.
+var keepsAway = map[string]corev1.TaintEffect{"NO_SCHEDULE": corev1.TaintEffectNoSchedule, "NO_EXECUTE": corev1.TaintEffectNoExecute}
+
+// Closed returns a problem if every system node group has a taint that Karpenter's controller does not tolerate, so that it has no node to
+// run on. It is a warning if the controller has these tolerations already: then a taint is new, and the controller runs until it is
+// restarted.
+func (c Compiled) Closed(facts plan.Facts, inForce *plan.Plan) (problems, warnings []params.Problem) {
+	tolerations, err := controllerTolerations(c.config.ControllerValues)
+	if err != nil || !c.config.Enabled {
+		return nil, nil
+	}
+	var closed []string
+	for _, group := range facts.OfRole(c.config, plan.RoleSystem) {
+		i := slices.IndexFunc(group.Taints, func(t plan.NodeGroupTaint) bool {
+			taint := corev1.Taint{Key: t.Key, Value: t.Value, Effect: keepsAway[t.Effect]}
+			return taint.Effect != "" && !slices.ContainsFunc(tolerations, func(each corev1.Toleration) bool {
+				return each.ToleratesTaint(klog.Background(), &taint, false)
+			})
+		})
+		if i < 0 {
+			return nil, nil
+		}
+		closed = append(closed, group.Name+" ("+group.Taints[i].Key+")")
+	}
+	if len(closed) == 0 {
+		return nil, nil
+	}
+	told := []params.Problem{params.NewProblem("system_node_groups", "", "every system node group has a taint that Karpenter's controller "+
+		"does not tolerate: %s; a controller that is restarted stays Pending, and no node is launched any more; take the taint off one of them, "+
+		"use the key %s, which the controller tolerates, write tolerations for it in karpenter_controller_config, or name a group without "+
+		"taints in system_node_groups too", strings.Join(closed, ", "), ownership.TaintSystem)}
+	if inForce != nil && inForce.Goal == plan.GoalKarpenter {
+		if had, err := controllerTolerations(inForce.Controller.Release.Values); err == nil && reflect.DeepEqual(had, tolerations) {
+			return nil, told
+		}
+	}
+	return told, nil
+}
+
+// controllerTolerations returns the tolerations that the controller's pods have with values of its chart: those, or the chart's own.
+func controllerTolerations(values map[string]any) (all []corev1.Toleration, err error) {
+	if written, is := values["tolerations"]; is {
+		err = json.Unmarshal(canonical.JSON(written), &all)
+		return all, err
+	}
+	return []corev1.Toleration{{Key: ownership.TaintSystem, Operator: corev1.TolerationOpExists}}, nil
 }

@@ -249,7 +249,7 @@ func TestOverride(t *testing.T) {
 			},
 			"ec2NodeClass": {
 				"metadataOptions": {"httpTokens": "optional"}, "amiSelectorTerms": [{"alias": "bottlerocket@v1.20.0"}],
-				"amiFamily": "Bottlerocket", "userData": "x", "tags": {"u": "config", "v": "config"},
+				"amiFamily": "Bottlerocket", "userData": "[settings.ntp]", "tags": {"u": "config", "v": "config"},
 				"blockDeviceMappings": [{"deviceName": "/dev/xvdb", "ebs": {"volumeSize": "1Ti"}}], "kubelet": {"maxPods": 20}
 			}}`,
 	})
@@ -269,7 +269,7 @@ func TestOverride(t *testing.T) {
 		"EC2NodeClass/workload spec.metadataOptions":     object{"httpTokens": "optional"},
 		"EC2NodeClass/workload spec.amiSelectorTerms":    []any{object{"alias": "bottlerocket@v1.20.0"}},
 		"EC2NodeClass/workload spec.amiFamily":           "Bottlerocket",
-		"EC2NodeClass/workload spec.userData":            "x",
+		"EC2NodeClass/workload spec.userData":            "[settings.ntp]",
 		"EC2NodeClass/workload spec.kubelet":             object{"maxPods": float64(20)},
 		"EC2NodeClass/workload spec.blockDeviceMappings": []any{object{"deviceName": "/dev/xvdb", "ebs": object{"volumeSize": "1Ti"}}},
 		"EC2NodeClass/workload spec.tags": object{"t": "parameter", "u": "config", "v": "config",
