@@ -32,7 +32,7 @@ func GPUs(s *Script) {
 			name: "shared", replicas: 4, cpu: `"100m"`, limits: `{nvidia.com/gpu.shared: "1"}`,
 			spec: "tolerations: [{key: nvidia.com/gpu, operator: Exists}]", // EKS adds one of the name of the resource only
 		}
-		s.Type(shared.apply())
+		s.Type(shared.create())
 		s.Until("nodes of the pool", claimed+" | wc -w", "1", time.Minute)
 		s.Say("The sandbox's device plugin does not share: the script writes in the node's status what time slicing makes of a GPU.")
 		s.Type("kubectl patch $(" + claimed + ` | xargs -I{} echo node/{}) --subresource=status ` +

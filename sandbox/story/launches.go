@@ -12,7 +12,7 @@ func launchRefused(s *Script, code string) {
 	s.inject(fault.Fault{
 		Call: fault.Call{Function: fault.Karpenter, Service: "ec2", Action: "CreateFleet"}, Nth: 1, Seconds: 600, Kind: fault.Refuse, Code: code,
 	})
-	s.Type(single.apply())
+	s.Type(single.create())
 	s.Until("Karpenter says why", events+" | grep -o "+code+" | head -1", code, time.Minute)
 	s.Check("pods of orders that run", single.runs(), "")
 }

@@ -80,9 +80,10 @@ var (
 	single = app{name: "orders", replicas: 1, cpu: `"2"`}
 )
 
-// apply returns the command that creates the Deployment.
-func (a app) apply() string {
-	return fmt.Sprintf(`kubectl apply -f - <<'EOF'
+// create returns the command that creates the Deployment, in place of the one that the cluster may begin with: what became of that one's
+// pods would be a rolling update.
+func (a app) create() string {
+	return fmt.Sprintf(`kubectl replace --force -f - <<'EOF'
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: %[1]s, namespace: shop}
@@ -127,7 +128,7 @@ func (a app) node() string {
 
 // start creates the Deployment and waits until its pods run. It prints how long that took.
 func (a app) start(s *Script) {
-	s.Type(a.apply())
+	s.Type(a.create())
 	s.Until(fmt.Sprintf("pods of %s that run", a.name), a.runs(), fmt.Sprint(a.replicas), 3*time.Minute)
 }
 

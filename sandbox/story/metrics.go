@@ -117,7 +117,7 @@ func counts(s *Script) []string {
 		Code: "InsufficientInstanceCapacity",
 	})
 	defer s.inject() // a chapter that ends early leaves no fault to the next one
-	s.Type(late.apply())
+	s.Type(late.create())
 	for _, pattern := range selected {
 		has(pattern)
 	}

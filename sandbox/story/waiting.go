@@ -13,7 +13,7 @@ func Waiting(s *Script) {
 	s.Chapter("The pool's limit is reached", func() {
 		// Every size is over the limit, or Karpenter would say that those within it are too small.
 		s.Reconciled(s.Change(map[string]string{"karpenter_cpu_limit": "1", "karpenter_instance_sizes": "large,xlarge"}))
-		s.Type(single.apply())
+		s.Type(single.create())
 		s.Until("Karpenter says why", saidOfPods+" | grep -o 'exceed limits' | head -1", "exceed limits", time.Minute)
 		waitsFor(s, "the limit of the pool is reached", "Degraded")
 		s.Served(s.Change(nil, "karpenter_cpu_limit", "karpenter_instance_sizes")) // Degraded until the next look
@@ -23,7 +23,7 @@ func Waiting(s *Script) {
 
 	s.Chapter("No pool fits", func() {
 		huge := app{name: "orders", replicas: 1, cpu: `"2"`, spec: "nodeSelector: {shop: none}"}
-		s.Type(huge.apply())
+		s.Type(huge.create())
 		s.Until("Karpenter says why", saidOfPods+" | grep -o incompatible | head -1", "incompatible", time.Minute)
 		waitsFor(s, "no pool fits", "Reconciled")
 		recovers(s)
