@@ -100,6 +100,11 @@ type Unreachable struct {
 // NoAnswer is the substring to match when only the error text is available.
 const NoAnswer = "the API server gave no answer"
 
+// Reach says what lets a function reach an API server that gave no answer.
+const Reach = "If its endpoint is private, deploy the stack with subnetIds and securityGroupIds " +
+	"in a network from which it can be reached (docs/private.md), and let those groups in at port 443 of the cluster security group. " +
+	"If it is public, see whether its publicAccessCidrs let the function in."
+
 func (u *Unreachable) Error() string {
 	return fmt.Sprintf("cluster %s: %s: %s: %v", u.Cluster, u.Host, NoAnswer, u.Cause)
 }

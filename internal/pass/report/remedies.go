@@ -45,11 +45,8 @@ var byReason = []struct{ part, remedy string }{
 		"cluster or of its nodes; " + goesOn + "."},
 	{"AccessDenied", missingRight},
 	{"UnauthorizedOperation", missingRight},
-	{outcome.NoAnswer, "The function cannot reach the API server. " +
-		"If its endpoint is private, deploy the stack with subnetIds and securityGroupIds " +
-		"in a network from which it can be reached (docs/private.md), and let those groups in at port 443 of the cluster security group. " +
-		"If it is public, see whether its publicAccessCidrs let the function in. " +
-		"If the cluster is being updated, the next pass goes on from here."},
+	{outcome.NoAnswer, "The function cannot reach the API server. " + outcome.Reach +
+		" If the cluster is being updated, the next pass goes on from here."},
 }
 
 const missingRight = "A right is missing: compare the function's role with the deployed stack (cdk diff), " +

@@ -18,6 +18,9 @@ type question func(ctx context.Context, client *k8s.Client) error
 // something. What is in force is not asked again: only its step refuses it, so that passes still repair what comes before that.
 func (in input) asked() (all []question) {
 	config, inForce := in.parsed.Config, in.inForce
+	if in.isFirst() && config.AuthMode {
+		return []question{reaches}
+	}
 	if !config.Enabled || inForce == nil || inForce.Goal != plan.GoalKarpenter {
 		return nil
 	}
@@ -55,6 +58,20 @@ func (in input) asked() (all []question) {
 		})
 	}
 	return all
+}
+
+// isFirst reports whether no plan of the rack was accepted yet.
+func (in input) isFirst() bool { return in.records.Goal == "" }
+
+// reaches refuses a cluster whose API server the functions cannot reach. The first step would change the cluster's access mode, for good,
+// before it connects. Every answer counts, also a refusal: the function has no access entry yet.
+func reaches(ctx context.Context, client *k8s.Client) error {
+	_, err := client.Serves(ctx, "apps/v1")
+	if unreachable := (*outcome.Unreachable)(nil); errors.As(err, &unreachable) {
+		return outcome.Reject("karpenter_auth_mode", "karpenter_auth_mode is true, but Sawhorse cannot reach the cluster: %v. %s",
+			unreachable, outcome.Reach)
+	}
+	return err
 }
 
 // ask adds the answer to a question to the facts. What the function may not read, or cannot, is no answer: the step then refuses it.

@@ -21,6 +21,8 @@ type roundTrips struct {
 	http.RoundTripper
 	paths []string
 	fails error
+	// refuses means that every request is answered with 401.
+	refuses bool
 }
 
 func (r *roundTrips) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -29,6 +31,9 @@ func (r *roundTrips) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	if r.fails != nil {
 		return nil, r.fails
+	}
+	if r.refuses {
+		return &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody}, nil
 	}
 	return r.RoundTripper.RoundTrip(request)
 }
@@ -190,5 +195,34 @@ func TestWhatOthersHaveMayBeAsked(t *testing.T) {
 				t.Errorf("%s, %d: %v", function, i, err)
 			}
 		}
+	}
+}
+
+// The first step changes the cluster's access mode, for good, before it connects. So a cluster that the functions cannot reach is refused.
+// A refusal by its API server is an answer: the function has no access entry yet.
+func TestAClusterOutOfReach(t *testing.T) {
+	s := begin(t)
+	seen := s.among(k8sfake.New(t))
+	seen.fails = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("i/o timeout")}
+	s.pass(false)
+	if len(seen.paths) > 0 {
+		t.Errorf("%v was asked for a rack that asks for nothing", seen.paths)
+	}
+	for _, written := range []string{auth, on} {
+		s.write(written)
+		s.wants(s.pass(false), outcome.PassRejected, true, "")
+		if found := s.problems(); len(found) != 1 || found[0].Parameter != "karpenter_auth_mode" ||
+			!strings.Contains(found[0].Message, outcome.NoAnswer) || !strings.Contains(found[0].Message, "docs/private.md") {
+			t.Errorf("%s: %v", written, found)
+		}
+	}
+	seen.fails, seen.refuses = nil, true
+	if answer := s.pass(false); answer.Outcome != outcome.PassPlanned || s.steps[0] != "access" {
+		t.Errorf("%+v", answer)
+	}
+	seen.paths = nil
+	s.pass(false)
+	if len(seen.paths) > 0 {
+		t.Errorf("%v was asked after the first plan", seen.paths)
 	}
 }

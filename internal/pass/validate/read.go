@@ -327,10 +327,13 @@ func (v *Validate) apis(ctx context.Context, in input, facts plan.Facts) []strin
 // inCluster adds to the facts what the judgement needs of what runs. An API server that does not answer is not an error: the plan then
 // has no numbers, and what others have in the cluster is refused by the step.
 func (v *Validate) inCluster(ctx context.Context, in *input) {
-	if in.facts.Cluster == nil || !in.facts.Records.WasOn || !in.facts.Authorized(in.rack) {
+	if in.facts.Cluster == nil || !in.facts.Records.WasOn && !in.isFirst() || !in.facts.Authorized(in.rack) {
 		return
 	}
-	needs, asked := in.judged().Needs(), in.asked()
+	needs, asked := validation.Needs{}, in.asked()
+	if !in.isFirst() {
+		needs = in.judged().Needs()
+	}
 	if needs == (validation.Needs{}) && len(asked) == 0 || *in.silent {
 		return
 	}
