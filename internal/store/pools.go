@@ -27,8 +27,11 @@ type Pool struct {
 	// budget that keeps it, or why launches of the pool fail.
 	Held string `json:"held,omitempty"`
 	// Since is the time (RFC 3339) since which the pool is not Ready, has outdated or retiring nodes or ones that do not register, or
-	// lacks nodes of a static pool whose launches fail; not that of rotating ones.
+	// its launches have been Failing; not that of rotating ones.
 	Since string `json:"since,omitempty"`
+	// Failing is the time (RFC 3339) since which launches fail for which no pod waits: of nodes that a static pool lacks, or in place of
+	// the node that Held is about.
+	Failing string `json:"failing,omitempty"`
 	// Unregistered is how many of the Nodes were launched and do not register.
 	Unregistered int `json:"unregistered,omitempty"`
 	// Reason says in Karpenter's words why the pool is degraded. It is empty if the pool is not.

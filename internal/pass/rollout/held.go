@@ -71,6 +71,7 @@ func (v *view) held(p *pool, said *corev1.Event) string {
 		brakes = p.brakes.Keeps("Drifted", v.now)
 	}
 	if refused, known := v.refused[p.Pool.Pool]; known && len(brakes) == 0 {
+		p.unreplaced = !p.oldest.going
 		keeps = append(keeps, "launches of the pool fail: "+refused.words)
 	}
 	return strings.Join(append(keeps, brakes...), "; ")
@@ -79,7 +80,7 @@ func (v *view) held(p *pool, said *corev1.Event) string {
 // lacking reports whether a static pool has fewer nodes than it is to have.
 func (v *view) lacking() bool {
 	for _, p := range v.pools {
-		if p.lacks(p.Nodes) {
+		if p.lacks() {
 			return true
 		}
 	}

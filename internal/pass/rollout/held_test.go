@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,8 +58,40 @@ func TestANodeWhoseReplacementIsRefusedAgainAndAgain(t *testing.T) {
 	s.says(named("NodeClaim", "workload-fghij"), "InsufficientCapacityError", "none", 3*time.Minute)
 	s.says(named("Node", "node-a"), "DisruptionBlocked", "Node is nominated for a pending pod", 4*time.Minute)
 	const want = "Node is nominated for a pending pod; launches of the pool fail: karpenter: InsufficientCapacityError: none"
-	if p := s.pool(s.after(5*time.Minute), "workload"); p.Held != want {
-		t.Errorf("held %q, want %q", p.Held, want)
+	status := s.after(5 * time.Minute)
+	if p := s.pool(status, "workload"); p.Held != want || p.Failing == "" || status.State != outcome.StateReconciled {
+		t.Errorf("at the first look: %s %+v, want %q", status.State, p, want)
+	}
+	s.says(named("NodeClaim", "workload-klmno"), "InsufficientCapacityError", "none", 9*time.Minute)
+	status = s.after(10 * time.Minute)
+	if p := s.pool(status, "workload"); status.State != outcome.StateDegraded || !strings.Contains(p.Reason, "InsufficientCapacityError: none") {
+		t.Errorf("at the next: %s %+v", status.State, p)
+	}
+	t.Log("Karpenter has launched the replacement, and begins with the node")
+	s.Status(outdated, object{"nodeName": "node-a", "conditions": []any{
+		condition("Launched", "True", "Launched", start), condition("Registered", "True", "Registered", start),
+		condition("DisruptionReason", "True", "Drifted", start)}})
+	status = s.after(15 * time.Minute)
+	if p := s.pool(status, "workload"); status.State != outcome.StateReconciled || p.Reason+p.Failing != "" {
+		t.Errorf("while the node goes: %s %+v", status.State, p)
+	}
+}
+
+// A budget that lets no node go is what keeps one, and not that launches fail.
+func TestARefusedLaunchBesideABrake(t *testing.T) {
+	s := begin(t, "workload")
+	frozen := nodePool("workload")
+	frozen["spec"].(object)["disruption"] = object{"consolidateAfter": "5m", "budgets": []any{object{"nodes": "0"}}}
+	s.Remove(frozen)
+	s.Create(frozen)
+	s.ready("workload", start)
+	s.runs(claim("workload-abcde", "workload", "0", "1"))
+	for _, minutes := range []time.Duration{5, 10} {
+		s.says(named("NodeClaim", "workload-fghij"), "InsufficientCapacityError", "none", (minutes-1)*time.Minute)
+		status := s.after(minutes * time.Minute)
+		if p := s.pool(status, "workload"); status.State != outcome.StateReconciled || p.Failing != "" || p.Outdated != 1 {
+			t.Errorf("%s %+v", status.State, p)
+		}
 	}
 }
 

@@ -95,6 +95,8 @@ type pool struct {
 	// brakes are what of the NodePool lets no node go, and stay the nodes that Karpenter has not begun with.
 	brakes disruption.Pool
 	stay   map[string]bool
+	// unreplaced means that launches fail, and nothing else keeps the oldest node.
+	unreplaced bool
 	// since is the earliest time at which something began that is to be reported.
 	since time.Time
 	// unregistered are the nodes that have not registered, and registered is when one last did.
@@ -316,26 +318,28 @@ func (p *pool) judge(before store.Pool, now time.Time) {
 	}
 }
 
-// lacks reports whether so many nodes are fewer than a static pool is to have.
-func (p *pool) lacks(nodes int) bool {
+// lacks reports whether a static pool has fewer nodes than it is to have.
+func (p *pool) lacks() bool {
 	if p.object == nil || p.removed {
 		return false
 	}
 	replicas, _, _ := unstructured.NestedInt64(p.object.Object, "spec", "replicas")
-	return int64(nodes) < replicas
+	return int64(p.Nodes) < replicas
 }
 
-// launches finds out whether a pool is degraded because its nodes are not launched: no pod waits for those of a static pool. One look may
-// see what passes, so a launch counts that still fails at the next one. before is the pool as it was last reported.
+// launches finds out whether a pool is degraded because nodes are not launched for which no pod waits: those that a static pool lacks, and
+// those in place of others. One look may see what passes, so a launch counts that still fails at the next one. before is the pool as it was
+// last reported.
 func (p *pool) launches(refused string, before store.Pool, now time.Time) {
-	if refused == "" || p.Reason != "" || !p.lacks(p.Nodes) {
+	if refused == "" || !p.unreplaced && !p.lacks() {
 		return
 	}
-	since, err := time.Parse(time.RFC3339, before.Since)
-	if err != nil || !p.lacks(before.Nodes) { // it had another reason
+	since, err := time.Parse(time.RFC3339, before.Failing)
+	if err != nil {
 		since = now
 	}
-	if p.begins(since); now.Sub(since) >= unready {
+	p.Failing = since.UTC().Format(time.RFC3339)
+	if p.begins(since); now.Sub(since) >= unready && p.Reason == "" {
 		p.Reason = outcome.ShortenTo(mostReason, "launches of the pool fail: "+refused)
 	}
 }
