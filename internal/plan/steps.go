@@ -164,12 +164,12 @@ type entry struct {
 var prepare = []entry{
 	{"access", on, nil},
 	{FreezeStep, on, (*builder).freezes},
-	{"access/conflicts", on, func(b *builder) bool { return !b.turningOff() }},
+	{"access/conflicts", on, (*builder).staying},
 	{"proof", off, (*builder).turningOff},
 	{FitStep, off, (*builder).turningOff},
-	{"network", on, (*builder).prepares},
-	{"nodegroups/labels", on, (*builder).prepares},
-	{"controller/crds", on, func(b *builder) bool { return b.plan.Goal != GoalKarpenter && !b.turningOff() }},
+	{"network", on, (*builder).staying},
+	{"nodegroups/labels", on, (*builder).prepares}, // Karpenter's controller runs on these nodes, also while it is turned off
+	{"controller/crds", on, func(b *builder) bool { return b.plan.Goal != GoalKarpenter && b.staying() }},
 }
 
 // enable is the order for karpenter_enabled=true, after prepare. Existing capacity is only reduced after nodepools,
@@ -217,7 +217,9 @@ var disable = []entry{
 	{"queue", off, nil},
 	{"infrastructure", off, nil},
 	{"nodegroups/placement", off, nil},
-	{"controller/crds", on, (*builder).prepares}, // last: one whose label was lost must not hold up what ends nodes
+	// What stays comes last: a tag that AWS refuses, or a CRD whose label was lost, must not hold up what ends nodes.
+	{"network", on, (*builder).prepares},
+	{"controller/crds", on, (*builder).prepares},
 }
 
 // abandon removes what a deleted cluster has left in AWS. Instances come first, because they outlive the cluster.
@@ -244,10 +246,12 @@ func (b *builder) migrates() bool {
 // turning on was refused before anything was: the cluster may have another Karpenter, whose CRDs and subnets are its own.
 func (b *builder) prepares() bool {
 	_, free := b.facts.Records.Applied["access/conflicts"]
-	return free || !b.turningOff() || b.facts.Offline // where nobody knows what is applied
+	return free || b.staying() || b.facts.Offline // where nobody knows what is applied
 }
 
 func (b *builder) turningOff() bool { return b.plan.Goal != GoalKarpenter && b.facts.Records.WasOn }
+
+func (b *builder) staying() bool { return !b.turningOff() }
 
 func (b *builder) raises() bool { return !b.lowers() }
 

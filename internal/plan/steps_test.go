@@ -96,7 +96,7 @@ func TestOrdersAreComplete(t *testing.T) {
 	}
 	undone := func(order []entry) (all []string) {
 		for _, e := range of(order, &builder{plan: Plan{Nodegroups: Nodegroups{BuildEmpty: true}}}) {
-			if e.step().PrecheckFor == "" && e.name != "controller/crds" { // CRDs stay
+			if e.step().PrecheckFor == "" && e.name != "controller/crds" && e.name != "network" { // CRDs and tags stay
 				all = append(all, e.name)
 			}
 		}
@@ -112,12 +112,19 @@ func TestOrdersAreComplete(t *testing.T) {
 // before the first step that changes something. They do not block turning it off.
 func TestVacantComesFirst(t *testing.T) {
 	on := &builder{plan: Plan{Goal: GoalKarpenter, Infrastructure: Infrastructure{Present: true}}}
-	off := &builder{plan: Plan{Goal: GoalAccess}, facts: Facts{Records: Records{WasOn: true}}}
+	prepared := map[string]string{"access/conflicts": "c"}
+	off := &builder{plan: Plan{Goal: GoalAccess}, facts: Facts{Records: Records{WasOn: true, Applied: prepared}}}
 	on.plan.Steps, off.plan.Steps = on.steps(), off.steps()
 	on.plan.SetFingerprints()
 	off.plan.SetFingerprints()
 	if off.plan.Steps[0].Name != "access" || off.plan.Steps[1].Name != "proof" || off.plan.Steps[2].Name != "nodegroups/fit" {
 		t.Errorf("the capacity, without the pods of a proof, is checked before anything is changed: %v", off.plan.Steps)
+	}
+	named := func(name string) int {
+		return slices.IndexFunc(off.plan.Steps, func(s Step) bool { return s.Name == name })
+	}
+	if named("network") < named("nodepools") {
+		t.Error("a tag that AWS refuses would hold up turning off")
 	}
 	applied := map[string]string{}
 	for _, s := range on.plan.Steps { // it was on before and is off now
