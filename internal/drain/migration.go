@@ -30,7 +30,7 @@ type View struct {
 	Empty bool
 	// Held says which pod holds the node, and why; "" if none does.
 	Held string
-	// ToRelease are marked nodes of groups that are not to be emptied any more.
+	// ToRelease are marked nodes that are not to be emptied any more: of other groups, or because others were lost meanwhile.
 	ToRelease []unstructured.Unstructured
 }
 
@@ -52,6 +52,12 @@ const (
 
 func markOf(node *unstructured.Unstructured) string {
 	return node.GetAnnotations()[ownership.AnnotationMigrating]
+}
+
+// controllersOf returns the controllers (UIDs) of the pods that a node that is being emptied had.
+func controllersOf(node *unstructured.Unstructured) []string {
+	had := strings.Fields(markOf(node))
+	return had[min(1, len(had)):]
 }
 
 // ReadView reads what there is to do for a migration now.
@@ -87,7 +93,10 @@ func ReadView(ctx context.Context, client *k8s.Client, m plan.Migration, now tim
 
 // decide chooses the node, and says what can be done with it.
 func (s *survey) decide(ctx context.Context, client *k8s.Client, v *View) error {
-	going := s.going()
+	going, stay := s.going()
+	for _, m := range stay {
+		v.ToRelease = append(v.ToRelease, *m.object)
+	}
 	groups := map[string]bool{}
 	for _, m := range going {
 		groups[m.node.Labels[ownership.LabelNodeGroup]] = true
@@ -100,7 +109,7 @@ func (s *survey) decide(ctx context.Context, client *k8s.Client, v *View) error 
 	if len(m.pods) > 0 {
 		return s.evictable(ctx, client, m, v)
 	}
-	for _, uid := range strings.Fields(v.Mark)[1:] {
+	for _, uid := range controllersOf(m.object) {
 		if pods := s.waiting[uid]; len(pods) > 0 {
 			v.Held = waits(pods[0], m.node.Name)
 			return nil
@@ -112,9 +121,8 @@ func (s *survey) decide(ctx context.Context, client *k8s.Client, v *View) error 
 
 // mark returns the mark of the node while it is being emptied: the controllers of all pods that it has, and had.
 func (m *member) mark() string {
-	had := strings.Fields(markOf(m.object))
 	uids := map[string]bool{}
-	for _, uid := range had[min(1, len(had)):] {
+	for _, uid := range controllersOf(m.object) {
 		uids[uid] = true
 	}
 	for _, pod := range m.pods {

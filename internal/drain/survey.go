@@ -3,6 +3,7 @@ package drain
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -78,9 +79,13 @@ func (m *member) take(pod *corev1.Pod, stays bool) {
 		return
 	}
 	m.pods = append(m.pods, pod)
-	if pod.Spec.NodeSelector[ownership.LabelSystemNode] == "true" {
+	if onSystemNodes(pod) {
 		m.bound = append(m.bound, pod)
 	}
+}
+
+func onSystemNodes(pod *corev1.Pod) bool {
+	return pod.Spec.NodeSelector[ownership.LabelSystemNode] == "true"
 }
 
 func controllerOf(pod *corev1.Pod) string {
@@ -91,13 +96,14 @@ func controllerOf(pod *corev1.Pod) string {
 }
 
 // going returns the nodes that can go, in the order in which they do: the ones that are being emptied, then those that lose the
-// fewest pods that keep them, that only system nodes take, or at all.
-func (s *survey) going() (all []*member) {
-	var rest, candidates []*member
+// fewest pods that keep them, that only system nodes take, or at all. stay are nodes that are being emptied and cannot go any more, because
+// others were lost meanwhile.
+func (s *survey) going() (all, stay []*member) {
+	var begun, candidates, rest []*member
 	for _, m := range s.nodes {
 		switch {
 		case m.migrates && markOf(m.object) != "":
-			all = append(all, m)
+			begun = append(begun, m)
 		case m.migrates:
 			candidates = append(candidates, m)
 			fallthrough
@@ -106,20 +112,63 @@ func (s *survey) going() (all []*member) {
 		}
 	}
 	byName := func(a, b *member) int { return strings.Compare(a.node.Name, b.node.Name) }
-	slices.SortFunc(all, byName)
+	slices.SortFunc(begun, byName)
 	slices.SortFunc(rest, byName)
 	slices.SortFunc(candidates, func(a, b *member) int {
 		return cmp.Or(s.obstacles(a)-s.obstacles(b), len(a.bound)-len(b.bound), len(a.pods)-len(b.pods), byName(a, b))
 	})
-	zones := zonesOf(slices.Concat(all, rest))
-	for _, m := range candidates {
+	zones := zonesOf(slices.Concat(begun, rest))
+	for _, m := range begun {
+		if s.enough(rest, zones) && fits(s.left(m), rest) {
+			all = append(all, m)
+		} else {
+			stay = append(stay, m)
+		}
+	}
+	if len(stay) > 0 { // what waits for them comes first
+		return all, stay
+	}
+	for {
+		i := slices.IndexFunc(candidates, func(m *member) bool { return m.inFullestZone(rest) })
+		if i < 0 {
+			return all, stay
+		}
+		m := candidates[i]
+		candidates = slices.Delete(candidates, i, i+1)
 		without := slices.DeleteFunc(slices.Clone(rest), func(other *member) bool { return other == m })
 		if s.enough(without, zones) && fits(m.bound, without) {
 			all, rest = append(all, m), without
 		}
 	}
+}
+
+// left returns the pods of a node that is being emptied, and those like ones that it had and that wait for a node, that only system nodes
+// take.
+func (s *survey) left(m *member) []*corev1.Pod {
+	all := slices.Clone(m.bound)
+	for _, uid := range controllersOf(m.object) {
+		for _, pod := range s.waiting[uid] {
+			if pod.Spec.NodeName == "" && onSystemNodes(pod) {
+				all = append(all, pod)
+			}
+		}
+	}
 	return all
 }
+
+// inFullestZone reports whether no zone has more of the remaining nodes of the node's group than its own. Auto Scaling brings the zones of a
+// group to the same number of nodes (AZRebalance): it would end nodes of a fuller zone, without emptying them.
+func (m *member) inFullestZone(remaining []*member) bool {
+	count := map[string]int{}
+	for _, other := range remaining {
+		if other.node.Labels[ownership.LabelNodeGroup] == m.node.Labels[ownership.LabelNodeGroup] {
+			count[other.zone()]++
+		}
+	}
+	return count[m.zone()] == slices.Max(slices.Collect(maps.Values(count)))
+}
+
+func (m *member) zone() string { return m.node.Labels[corev1.LabelTopologyZone] }
 
 // obstacles returns how many pods must not be evicted from a node.
 func (s *survey) obstacles(m *member) (n int) {
@@ -145,7 +194,7 @@ func (s *survey) enough(remaining []*member, zones int) bool {
 func zonesOf(nodes []*member) int {
 	zones := map[string]bool{}
 	for _, m := range nodes {
-		zones[m.node.Labels[corev1.LabelTopologyZone]] = true
+		zones[m.zone()] = true
 	}
 	return len(zones)
 }

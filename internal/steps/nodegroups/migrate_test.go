@@ -268,14 +268,84 @@ func TestWhichNodeGoesFirst(t *testing.T) {
 	s.is("nodes", s.marks(), "apps-1 apps-2-* system-1 system-2")
 }
 
-func TestWhatSystemNodesKeep(t *testing.T) {
-	bound := func(cpu string) func(pod object) {
-		return func(pod object) {
-			spec := pod["spec"].(object)
-			spec["nodeSelector"] = object{ownership.LabelSystemNode: "true"}
-			spec["containers"] = []any{object{"name": "c", "resources": object{"requests": object{"cpu": cpu}}}}
-		}
+// Auto Scaling brings the zones of a group to the same number of nodes, and would end those of the fuller zone by itself.
+func TestNodesGoFromTheFullestZone(t *testing.T) {
+	s := beginMoving(t)
+	s.cloud.EKS.Group("apps", size3(1, 3, 4), nil)
+	s.member("apps-0", "apps", "a")
+	for _, name := range []string{"apps-0", "apps-1"} {
+		s.app("web-"+name, name, nil)
 	}
+	s.pass()
+	s.is("an empty node in the other zone", s.marks(), "apps-0-* apps-1 apps-2 system-1 system-2")
+	for range 6 {
+		for _, name := range []string{"apps-0", "apps-1"} {
+			s.gone("/api/v1/namespaces/default/pods/web-" + name)
+		}
+		s.pass()
+	}
+	s.is("at last", s.marks(), "system-1 system-2")
+
+	s = beginMoving(t)
+	s.member("apps-0", "apps", "a")
+	for _, name := range []string{"apps-0", "apps-1"} {
+		s.app("web-"+name, name, func(pod object) {
+			pod["metadata"].(object)["annotations"] = object{"karpenter.sh/do-not-disrupt": "true"}
+		})
+	}
+	s.pass()
+	s.pass()
+	s.is("nodes of the fuller zone are held", s.marks(), "apps-0-* apps-1 apps-2 system-1 system-2")
+}
+
+// bound returns what makes a pod one that only system nodes take.
+func bound(cpu string) func(pod object) {
+	return func(pod object) {
+		spec := pod["spec"].(object)
+		spec["nodeSelector"] = object{ownership.LabelSystemNode: "true"}
+		spec["containers"] = []any{object{"name": "c", "resources": object{"requests": object{"cpu": cpu}}}}
+	}
+}
+
+// A node that was begun with comes back into use if the system needs it by now.
+func TestANodeThatCannotGoAnyMore(t *testing.T) {
+	for what, c := range map[string]struct {
+		lost func(s moving)
+		want string
+	}{
+		"nothing": {func(moving) {}, "apps-1-* apps-2 system-1 system-2"},
+		"nodes of others": {func(s moving) {
+			s.gone("/api/v1/nodes/apps-2")
+			s.gone("/api/v1/nodes/system-2")
+		}, "apps-1 system-1"},
+		"the room of a pod that has left": {func(s moving) {
+			for _, node := range []string{"system-1", "system-2", "apps-2"} {
+				s.app("router-"+node, node, bound("1"))
+			}
+			s.app("gate-2", "", func(pod object) {
+				bound("1500m")(pod)
+				delete(pod["spec"].(object), "nodeName")
+				pod["status"] = object{"phase": "Pending", "conditions": []any{object{"type": "Ready", "status": "False"}}}
+			})
+		}, "apps-1 apps-2 system-1 system-2"},
+	} {
+		s := beginMoving(t)
+		s.app("gate-1", "apps-1", bound("1500m"))
+		s.app("stays-2", "apps-2", func(pod object) {
+			pod["metadata"].(object)["annotations"] = object{"karpenter.sh/do-not-disrupt": "true"}
+		})
+		s.pass()
+		s.gone("/api/v1/namespaces/default/pods/gate-1")
+		s.app("stays-1", "apps-1", func(pod object) {
+			pod["metadata"].(object)["annotations"] = object{"karpenter.sh/do-not-disrupt": "true"}
+		})
+		c.lost(s)
+		s.pass()
+		s.is(what, s.marks(), c.want)
+	}
+}
+
+func TestWhatSystemNodesKeep(t *testing.T) {
 	for _, c := range []struct {
 		what    string
 		prepare func(s moving)
