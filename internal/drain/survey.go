@@ -156,8 +156,8 @@ func (s *survey) left(m *member) []*corev1.Pod {
 	return all
 }
 
-// inFullestZone reports whether no zone has more of the remaining nodes of the node's group than its own. Auto Scaling brings the zones of a
-// group to the same number of nodes (AZRebalance): it would end nodes of a fuller zone, without emptying them.
+// inFullestZone reports whether no zone has more of the remaining nodes of the node's group than its own. Auto Scaling brings the zones
+// of a group to the same number of nodes (AZRebalance): it would end nodes of a fuller zone, without emptying them.
 func (m *member) inFullestZone(remaining []*member) bool {
 	count := map[string]int{}
 	for _, other := range remaining {

@@ -64,7 +64,7 @@ func TestANodeWhoseReplacementIsRefusedAgainAndAgain(t *testing.T) {
 	}
 	s.says(named("NodeClaim", "workload-klmno"), "InsufficientCapacityError", "none", 9*time.Minute)
 	status = s.after(10 * time.Minute)
-	if p := s.pool(status, "workload"); status.State != outcome.StateDegraded || !strings.Contains(p.Reason, "InsufficientCapacityError: none") {
+	if p := s.pool(status, "workload"); status.State != outcome.StateDegraded || !strings.HasSuffix(p.Reason, "CapacityError: none") {
 		t.Errorf("at the next: %s %+v", status.State, p)
 	}
 	t.Log("Karpenter has launched the replacement, and begins with the node")
