@@ -192,6 +192,24 @@ func TestRollbackToBeforeKarpenter(t *testing.T) {
 	}
 }
 
+// What writing it again cannot take back stays, whatever the snapshot had.
+func TestRollbackKeepsWhatLasts(t *testing.T) {
+	t.Parallel()
+	s := turnedOn(t)
+	s.keeps(store.Summary{}, nil, "cluster_name=other", "karpenter_auth_mode=")
+	s.keeps(store.Summary{}, nil, "cluster_name=prod", "karpenter_auth_mode=true")
+	p, _, err := s.watcher().back(t.Context(), 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lasts := range []string{"cluster_name", "karpenter_auth_mode"} {
+		if slices.ContainsFunc(p.Differs, func(d difference) bool { return d.Parameter == lasts }) ||
+			!slices.ContainsFunc(p.Kept, func(k string) bool { return strings.HasPrefix(k, lasts+": it stays ") }) {
+			t.Errorf("%s: differs %v, kept %q", lasts, p.Differs, p.Kept)
+		}
+	}
+}
+
 // Without the right to put the text into S3, nothing is written.
 func TestRollbackWithoutTheRightToWriteToS3(t *testing.T) {
 	t.Parallel()

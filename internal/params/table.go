@@ -481,7 +481,7 @@ var Table = []Param{
 	{
 		Name: "tags", Section: SectionRack, Absent: "none",
 		Value:       tagsValue,
-		Description: "AWS tags of everything that Sawhorse creates, nodes included.",
+		Description: "AWS tags of everything that Sawhorse creates, nodes included. A key that is taken out stays on what has it, but for nodes.",
 		set:         setter(tags, func(c *Config) *map[string]string { return &c.Tags }),
 	},
 }
