@@ -20,7 +20,6 @@ func BlueGreen(s *Script) {
 	}
 	m := moving{Script: s, pool: "blue", apps: []app{oneEach("web", 6, "team: web"), oneEach("api", 4, "team: web")}}
 	moved := func(from, to, entry string, weight int) {
-		began := time.Now()
 		m.pool = from
 		m.begins()
 		writes(entry, weight)
@@ -30,7 +29,6 @@ func BlueGreen(s *Script) {
 			s.Until("pods of "+a.name+" that run", a.runs(), fmt.Sprint(a.replicas), time.Minute)
 			s.Check("the pool of their nodes", a.where(), to)
 		}
-		s.Note("10 pods have moved from "+from+" to "+to, time.Since(began))
 	}
 	s.Chapter("Blue", func() {
 		s.Reconciled(s.Change(map[string]string{"karpenter_consolidate_after": "1h", pools: fmt.Sprintf("["+blue+"]", 10)}))

@@ -73,7 +73,6 @@ func DrainOff(s *Script) {
 		s.Until("the ordinary pod runs elsewhere", plain.where(), "<none>", time.Minute)
 		s.Reconciled()
 		s.Equal("the step that it names then", s.Status().Running.Step, "")
-		s.Note("off, with a drain window of "+end.Sub(began).Round(time.Second).String(), time.Since(began))
 		for _, a := range stuck {
 			var gone time.Time
 			s.Await("pod "+pod[a.name]+" is gone", func() string {

@@ -50,7 +50,7 @@ func GPUs(s *Script) {
 
 // GPUsNewest is GPUs under the newest version of Karpenter.
 func GPUsNewest(s *Script) {
-	s.Chapter("Up to 1.15.1", func() { changed(s, "1.15.1", "up") })
+	s.Chapter("Up to 1.15.1", func() { changed(s, "1.15.1") })
 	GPUs(s)
-	s.Chapter("Down to 1.10.0", func() { changed(s, "1.10.0", "down") })
+	s.Chapter("Down to 1.10.0", func() { changed(s, "1.10.0") })
 }

@@ -51,17 +51,13 @@ func unchanged(s *Script) {
 
 // on turns Karpenter on and waits for it.
 func on(s *Script) {
-	began := time.Now()
 	s.Reconciled(s.Put("karpenter_enabled", "true"))
 	s.Check("NodePool workload is Ready", ready, "True")
-	s.Note("on", time.Since(began))
 }
 
 // off turns Karpenter off and waits until it has been removed.
 func off(s *Script) {
-	began := time.Now()
 	s.Reconciled(s.Put("karpenter_enabled", "false"))
-	s.Note("off", time.Since(began))
 }
 
 // app is a Deployment of a script, in namespace shop.

@@ -55,7 +55,7 @@ func Metrics(s *Script, folder string, update bool, versions ...string) {
 	for _, version := range versions {
 		s.Chapter("What Karpenter "+version+" counts", func() {
 			if version != s.Output(output("karpenter_version")) {
-				changed(s, version, "to "+version)
+				changed(s, version)
 			}
 			file := filepath.Join(folder, "metrics", version+".txt")
 			if update {

@@ -55,7 +55,6 @@ var apart = app{name: "orders", replicas: 3, cpu: `"2"`, spec: `affinity:
 func Migrating(s *Script, charts string) {
 	installed(s, charts)
 	pods, claimed := s.Output(podsNow), s.Output(claimsNow)
-	var began time.Time
 
 	s.Chapter("Sawhorse changes nothing while it runs", func() {
 		s.Put("karpenter_auth_mode", "true")
@@ -69,7 +68,6 @@ func Migrating(s *Script, charts string) {
 		s.Type(`kubectl patch ec2nodeclass default --type merge -p "$(aws ec2 describe-security-groups ` +
 			`--filters Name=tag:karpenter.sh/discovery,Values=demo --query '{spec: {securityGroupSelectorTerms: SecurityGroups[].{id: GroupId}}}' ` +
 			`--output json)"`)
-		began = time.Now()
 		s.Type("helm uninstall karpenter --namespace kube-system --wait")
 		for _, id := range JSON[[]string](s, "aws eks list-pod-identity-associations --cluster-name demo --namespace kube-system "+
 			"--service-account karpenter --query 'associations[].associationId'") {
@@ -89,7 +87,6 @@ func Migrating(s *Script, charts string) {
 
 	s.Chapter("Sawhorse's controller takes over", func() {
 		s.Reconciled(s.Request())
-		s.Note("without a controller", time.Since(began))
 		s.Until("NodePools", poolsReady, "default=True workload=True", time.Minute)
 		s.Equal("why Karpenter would replace their nodes", driftedOf(s, "default"), "")
 		s.Check("pods", podsNow, pods)
@@ -176,9 +173,7 @@ func instances(s *Script) (n int) {
 func drained(s *Script) (least int) {
 	available := s.recordAvailable(apart)
 	s.Type("kubectl delete nodepool default --wait=false")
-	began := time.Now()
 	s.Until("their NodeClaims", "kubectl get nodeclaims "+ofTheirs+"-o name", "", 5*time.Minute)
-	s.Note("their nodes drained", time.Since(began))
 	least = apart.replicas - available.missing()
 	available.stop()
 	s.Check("their NodePool", "kubectl get nodepool default -o name --ignore-not-found", "")

@@ -122,7 +122,7 @@ func Rotation(s *Script) {
 
 // RotationNewest is the same under the newest Karpenter. The default version comes back after it.
 func RotationNewest(s *Script) {
-	s.Chapter("Up to 1.15.1", func() { changed(s, "1.15.1", "up") })
+	s.Chapter("Up to 1.15.1", func() { changed(s, "1.15.1") })
 	Rotation(s)
-	s.Chapter("Down to 1.10.0", func() { changed(s, "1.10.0", "down") })
+	s.Chapter("Down to 1.10.0", func() { changed(s, "1.10.0") })
 }

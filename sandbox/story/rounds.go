@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 )
 
 // Rounds turns Karpenter off and on again n times. After each time a pod gets a node. What is left after the last off
@@ -18,7 +17,7 @@ func Rounds(s *Script, n int) {
 	var left []string
 	for i := range n {
 		s.Chapter(fmt.Sprintf("Round %d of %d", i+1, n), func() {
-			began, held := time.Now(), i == 1 && i < n-1
+			held := i == 1 && i < n-1
 			if held {
 				holdQueueNames(s, 60)
 				setLag(s, "deleted-queue", 55)
@@ -46,7 +45,6 @@ func Rounds(s *Script, n int) {
 			single.start(s)
 			s.Check("the NodePool of its node", single.where(), "workload")
 			single.end(s)
-			s.Note("the round", time.Since(began))
 		})
 	}
 }

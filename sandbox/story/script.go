@@ -30,8 +30,6 @@ type Script struct {
 	passed   int
 	failures []string
 	timings  []timing
-	// last is the duration of the last shown command.
-	last time.Duration
 	// unserved are the writes that Served has not waited for.
 	unserved []Write
 	inputs   map[string]input
@@ -104,8 +102,7 @@ func (s *Script) show(command string) (output string, err error) {
 	both := io.MultiWriter(screen, &text)
 	err = s.run(command, both, both)
 	screen.finish()
-	s.last = time.Since(began)
-	s.Say("  (%.1f s)", s.last.Seconds())
+	s.Say("  (%.1f s)", time.Since(began).Seconds())
 	return strings.TrimSpace(text.String()), err
 }
 

@@ -182,5 +182,4 @@ func stack(s *Script, arguments string) {
 		command += ` -o "$(dirname "$KUBECONFIG")/cdk.out"`
 	}
 	s.Type(command + " 2>&1 | grep -v ' | '; [ ${PIPESTATUS[0]} = 0 ]")
-	s.Note("cdk "+arguments, s.last)
 }

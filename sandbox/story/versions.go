@@ -36,7 +36,7 @@ func Versions(s *Script) {
 	}
 	for _, version := range []string{"1.12.1", "1.14.3"} {
 		s.Chapter("Up to "+version, func() {
-			changed(s, version, "up to "+version)
+			changed(s, version)
 			s.Omits(" replace")
 			s.Await("each NodeClaim has the hash of its class", func() string { return hashes(s) }, "v5 same", time.Minute)
 			launches()
@@ -46,7 +46,7 @@ func Versions(s *Script) {
 	}
 
 	s.Chapter("Up to 1.15.1", func() {
-		changed(s, "1.15.1", "up")
+		changed(s, "1.15.1")
 		s.Omits(" replace")
 		s.Check("the pods", podsNow, pods)
 		s.Check("the NodeClaims", claimsNow, claimed)
@@ -60,7 +60,7 @@ func Versions(s *Script) {
 	})
 
 	s.Chapter("Down to 1.10.0", func() {
-		changed(s, "1.10.0", "down")
+		changed(s, "1.10.0")
 		s.Await("each NodeClaim has the old hash again", func() string { return hashes(s) }, "v4 same", time.Minute)
 		s.Check("CRDs stay at the newer version", "kubectl get crd capacitybuffers.autoscaling.x-k8s.io -o name",
 			"customresourcedefinition.apiextensions.k8s.io/capacitybuffers.autoscaling.x-k8s.io")
@@ -87,10 +87,8 @@ func quietNodesEnd(s *Script) {
 }
 
 // changed writes karpenter_version and waits until that version is in force and its controller runs.
-func changed(s *Script, version, direction string) {
-	began := time.Now()
+func changed(s *Script, version string) {
 	s.Reconciled(s.Put("karpenter_version", version))
-	s.Note(direction, time.Since(began))
 	s.Check("version in force", output("karpenter_version"), version)
 	s.Check("images of the controller's pods", controllerImages, version)
 	s.Check("Karpenter's pods are Ready", controllerReady, "2/2")
@@ -187,12 +185,10 @@ func hashes(s *Script) string {
 
 // withdrawn writes a version that fails, together with other parameters, and waits until 1.10.0 is back.
 func withdrawn(s *Script, version string, set map[string]string, reasons ...string) {
-	began := time.Now()
 	set["karpenter_version"] = version
 	s.Change(set)
 	s.Until("a pod has the new image", controllerImages+" | grep -o -F "+version+" || true", version, 2*time.Minute)
 	s.Failed(append(reasons, version)...)
-	s.Note("until it is back", time.Since(began))
 	s.Type("sawhorse status demo || true")
 	s.Check("version in force", output("karpenter_version"), "1.10.0")
 	s.Check("images of the controller's pods", controllerImages, "1.10.0")
