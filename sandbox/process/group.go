@@ -96,7 +96,10 @@ func (g *Group) run(spec Spec, how int) (*child, error) {
 	if cmd.Env == nil {
 		cmd.Env = []string{}
 	}
-	cmd.SysProcAttr = attributes()
+	// A child is in a process group of its own: its own children can then be stopped with it, and a Ctrl-C on the terminal
+	// reaches only the supervisor. The kernel kills it when the supervisor is killed: it ties Pdeathsig to the thread that
+	// started the child. Go ends a thread only when a goroutine locked to it returns, and no goroutine here is locked.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%s: start: %w", spec.Name, err)
 	}
