@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -21,10 +22,8 @@ const tokenLife = 30 * 24 * time.Hour
 
 // container returns the container that the process stands for.
 func (w *worker) container() *corev1.Container {
-	if c := containerNamed(w.pod, "controller"); c != nil {
-		return c
-	}
-	return &w.pod.Spec.Containers[0]
+	all := w.pod.Spec.Containers
+	return &all[max(0, slices.IndexFunc(all, func(c corev1.Container) bool { return c.Name == "controller" }))]
 }
 
 func (w *worker) folder() string { return filepath.Join(w.Dir, string(w.pod.UID)) }

@@ -1,11 +1,11 @@
 package kubelet
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/kubernetes/pkg/api/v1/resource"
 	"k8s.io/kubernetes/pkg/fieldpath"
 	"k8s.io/kubernetes/third_party/forked/golang/expansion"
 )
@@ -39,7 +39,8 @@ func valueOf(v corev1.EnvVar, pod *corev1.Pod, container *corev1.Container, allo
 	case v.ValueFrom.FieldRef != nil:
 		return fieldOf(pod, v.ValueFrom.FieldRef.FieldPath)
 	case v.ValueFrom.ResourceFieldRef != nil:
-		return resourceOf(pod, container, v.ValueFrom.ResourceFieldRef, allocatable)
+		ref := v.ValueFrom.ResourceFieldRef
+		return resource.ExtractResourceValueByContainerNameAndNodeAllocatable(ref, pod, cmp.Or(ref.ContainerName, container.Name), allocatable)
 	}
 	return "", fmt.Errorf("only value, fieldRef and resourceFieldRef are supported in the sandbox")
 }
@@ -54,49 +55,4 @@ func fieldOf(pod *corev1.Pod, path string) (string, error) {
 		return podAddress(pod.UID), nil
 	}
 	return fieldpath.ExtractFieldPathAsString(pod, path)
-}
-
-// resourceOf returns a request or limit in units of the divisor, rounded up. An unset limit is
-// the node's allocatable amount.
-func resourceOf(pod *corev1.Pod, own *corev1.Container, ref *corev1.ResourceFieldSelector,
-	allocatable corev1.ResourceList) (string, error) {
-	container := own
-	if ref.ContainerName != "" {
-		container = containerNamed(pod, ref.ContainerName)
-	}
-	if container == nil {
-		return "", fmt.Errorf("there is no container %s", ref.ContainerName)
-	}
-	var quantity resource.Quantity
-	kind, name, _ := strings.Cut(ref.Resource, ".")
-	switch kind {
-	case "requests":
-		quantity = container.Resources.Requests[corev1.ResourceName(name)]
-	case "limits":
-		limit, ok := container.Resources.Limits[corev1.ResourceName(name)]
-		if !ok {
-			limit = allocatable[corev1.ResourceName(name)]
-		}
-		quantity = limit
-	default:
-		return "", fmt.Errorf("unknown resource %s", ref.Resource)
-	}
-	divisor := ref.Divisor
-	if divisor.IsZero() {
-		divisor = resource.MustParse("1")
-	}
-	amount, unit := quantity.Value(), divisor.Value()
-	if name == "cpu" { // the only resource that is measured in thousandths
-		amount, unit = quantity.MilliValue(), divisor.MilliValue()
-	}
-	return fmt.Sprint((amount + unit - 1) / unit), nil
-}
-
-func containerNamed(pod *corev1.Pod, name string) *corev1.Container {
-	for i := range pod.Spec.Containers {
-		if pod.Spec.Containers[i].Name == name {
-			return &pod.Spec.Containers[i]
-		}
-	}
-	return nil
 }
