@@ -13,6 +13,9 @@ import (
 	"net/url"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 )
 
@@ -79,43 +82,25 @@ func accessKey(req *http.Request) string {
 	return key
 }
 
+// Requests parses requests as an API server does.
+var Requests = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+
 // action returns verb and resource: "list nodepools.karpenter.sh", "patch deployments.apps/status". A request for
 // something other than a resource is named by its path.
 func action(req *http.Request) string {
-	parts := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
-	group := ""
-	switch {
-	case len(parts) >= 3 && parts[0] == "api":
-		parts = parts[2:]
-	case len(parts) >= 4 && parts[0] == "apis":
-		group, parts = "."+parts[1], parts[3:]
-	default:
+	info, err := Requests.NewRequestInfo(req)
+	if err != nil || !info.IsResourceRequest {
 		return strings.ToLower(req.Method) + " " + req.URL.Path
 	}
-	if parts[0] == "namespaces" && len(parts) > 2 {
-		parts = parts[2:]
+	action := info.Verb + " " + info.Resource
+	if info.Verb == "patch" && strings.HasPrefix(req.Header.Get("Content-Type"), "application/apply-patch") {
+		action = "apply " + info.Resource
 	}
-	resource := parts[0] + group
-	if len(parts) > 2 {
-		resource += "/" + parts[2]
+	if info.APIGroup != "" {
+		action += "." + info.APIGroup
 	}
-	return verb(req, len(parts) > 1) + " " + resource
-}
-
-func verb(req *http.Request, named bool) string {
-	switch {
-	case req.Method == http.MethodGet && req.URL.Query().Get("watch") != "":
-		return "watch"
-	case req.Method == http.MethodGet && !named:
-		return "list"
-	case req.Method == http.MethodGet:
-		return "get"
-	case req.Method == http.MethodPost:
-		return "create"
-	case req.Method == http.MethodPut:
-		return "update"
-	case req.Method == http.MethodPatch && strings.HasPrefix(req.Header.Get("Content-Type"), "application/apply-patch"):
-		return "apply"
+	if info.Subresource != "" {
+		action += "/" + info.Subresource
 	}
-	return strings.ToLower(req.Method)
+	return action
 }

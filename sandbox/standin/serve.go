@@ -16,14 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/kubernetes/scheme"
-)
 
-var requests = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+	"github.com/sawhorse-io/sawhorse/sandbox/apifront"
+)
 
 // ServeHTTP answers one request, if its bearer may make it.
 func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -36,7 +35,7 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, apierrors.NewUnauthorized("Unauthorized"))
 		return
 	}
-	info, err := requests.NewRequestInfo(r)
+	info, err := apifront.Requests.NewRequestInfo(r)
 	if err != nil {
 		refuse(w, apierrors.NewBadRequest(err.Error()))
 		return
