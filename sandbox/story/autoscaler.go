@@ -11,26 +11,22 @@ import (
 func Autoscaler(s *Script) {
 	const (
 		describe = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name "
-		of       = describe + "system --query nodegroup."
-		create   = `aws eks create-nodegroup --cluster-name demo --nodegroup-name batch --node-role "$(` + of +
-			`nodeRole --output text)" --subnets $(` + of + `subnets --output text) ` +
-			`--launch-template "id=$(` + of +
-			`launchTemplate.id --output text),version=1" --instance-types m5.large --scaling-config minSize=0,desiredSize=0,maxSize=2 ` +
-			`--labels convox.io/label=batch --query nodegroup.status --output text`
-		update = "aws eks update-nodegroup-config --cluster-name demo --nodegroup-name batch --query update.status --output text "
-		active = describe + "batch --query nodegroup.status --output text"
-		asg    = describe + "batch --query 'nodegroup.resources.autoScalingGroups[0].name' --output text"
-		groups = "aws eks list-nodegroups --cluster-name demo --query 'sort(nodegroups)' --output text | tr '\\t' ' '"
+		update   = "aws eks update-nodegroup-config --cluster-name demo --nodegroup-name batch --query update.status --output text "
+		active   = describe + "batch --query nodegroup.status --output text"
+		asg      = describe + "batch --query 'nodegroup.resources.autoScalingGroups[0].name' --output text"
+		scaler   = "kubectl -n shop get deployment scaler -o jsonpath='{.spec.replicas}'"
+		groups   = "aws eks list-nodegroups --cluster-name demo --query 'sort(nodegroups)' --output text | tr '\\t' ' '"
 	)
 	name := "" // of the Auto Scaling group
-	s.Check("replicas without additional groups", scale("kube-system/cluster-autoscaler"), "0")
+	s.Check("replicas without additional groups", autoscalerReplicas, "0")
 
 	s.Chapter("An additional node group, and not a dedicated one", func() {
-		s.Type(create)
+		s.Type(createGroup("batch", `--launch-template "id=$(`+ofSystem+`launchTemplate.id --output text),version=1" `+
+			`--scaling-config minSize=0,desiredSize=0,maxSize=2 --labels convox.io/label=batch`))
 		s.Until("the group", active, "ACTIVE", time.Minute)
 		s.Request("full")
 		s.Rejected("batch")
-		s.Check("replicas", scale("kube-system/cluster-autoscaler"), "0")
+		s.Check("replicas", autoscalerReplicas, "0")
 	})
 
 	s.Chapter("A dedicated one", func() {
@@ -66,7 +62,7 @@ func Autoscaler(s *Script) {
 		s.Type("aws eks delete-nodegroup --cluster-name demo --nodegroup-name batch --query nodegroup.status --output text")
 		s.Until("node groups", groups, "build system", 2*time.Minute)
 		s.FullPass()
-		s.Check("replicas", scale("kube-system/cluster-autoscaler"), "0")
+		s.Check("replicas", autoscalerReplicas, "0")
 	})
 
 	s.Chapter("Without a pool for builds, and with it again", func() {
@@ -83,14 +79,14 @@ func Autoscaler(s *Script) {
 		s.Says("build node groups with nodes and no pool to replace them: build")
 		s.Reconciled(s.Put("build_node_enabled", "true"))
 		s.Check("build group (min, desired, max)", buildGroup, "0 0 3")
-		s.Check("replicas", scale("kube-system/cluster-autoscaler"), "0")
+		s.Check("replicas", autoscalerReplicas, "0")
 	})
 
 	s.Chapter("Two of them", func() {
 		s.Type(renamed("scaler"))
 		s.Request("full")
 		s.Rejected("kube-system/cluster-autoscaler, shop/scaler")
-		s.Check("the second one's replicas", scale("shop/scaler"), "1")
+		s.Check("the second one's replicas", scaler, "1")
 	})
 
 	s.Chapter("Off while there are two: what was handed over comes back", func() {
@@ -103,9 +99,9 @@ func Autoscaler(s *Script) {
 		saved = s.Output("kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec}'")
 		s.Type("kubectl -n kube-system delete deployment cluster-autoscaler")
 		on(s)
-		s.Check("it is found by its image", scale("shop/scaler"), "0")
+		s.Check("it is found by its image", scaler, "0")
 		off(s)
-		s.Check("and comes back", scale("shop/scaler"), "1")
+		s.Check("and comes back", scaler, "1")
 	})
 
 	s.Chapter("None", func() {
@@ -121,15 +117,19 @@ func Autoscaler(s *Script) {
  "labels": {"app": "cluster-autoscaler"}}, "spec": ` + saved + `}
 EOF`)
 		s.FullPass()
-		s.Check("one that comes later is handed over too", scale("kube-system/cluster-autoscaler"), "0")
+		s.Check("one that comes later is handed over too", autoscalerReplicas, "0")
 		s.Omits("No Cluster Autoscaler")
 	})
 }
 
-// scale returns the command that prints a Deployment's replicas.
-func scale(key string) string {
-	namespace, name, _ := strings.Cut(key, "/")
-	return fmt.Sprintf("kubectl -n %s get deployment %s -o jsonpath='{.spec.replicas}'", namespace, name)
+// ofSystem begins the command that prints a field of the node group system.
+const ofSystem = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name system --query nodegroup."
+
+// createGroup returns the command that creates a node group with the role and the subnets of the group system.
+func createGroup(name, options string) string {
+	return "aws eks create-nodegroup --cluster-name demo --nodegroup-name " + name + ` --node-role "$(` + ofSystem +
+		`nodeRole --output text)" --subnets $(` + ofSystem + "subnets --output text) --instance-types m5.large " + options +
+		" --query nodegroup.status --output text"
 }
 
 // renamed returns the command that creates a Cluster Autoscaler with another name.

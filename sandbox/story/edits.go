@@ -9,7 +9,7 @@ import (
 // stay as they are.
 func HandEdits(s *Script) {
 	const (
-		class  = `kubectl get ec2nodeclass workload -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}' --ignore-not-found`
+		class  = classReady + " --ignore-not-found"
 		rule   = "aws events describe-rule --name demo-karpenter --query State --output text 2>/dev/null || true"
 		target = "aws events list-targets-by-rule --rule demo-karpenter --query 'Targets[].Arn' --output text"
 		theirs = "kubectl get nodepool theirs " +

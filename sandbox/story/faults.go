@@ -7,23 +7,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ssm"
-
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 )
 
 // Failing removes a permission, so that every pass fails, and writes a parameter again and again. It checks that no
 // failure repeats itself, restores the permission, and checks that the next event repairs everything.
 func Failing(s *Script) {
-	parameters := ssm.NewFromConfig(s.env.AWS()) // the AWS CLI would be too slow
 	s.Chapter("Writes while passes fail", func() {
 		deny(s, "nodepools", "dynamodb:GetItem")
 		defer allow(s, "nodepools")
 		began := time.Now()
 		for n := range 40 { // an iteration fails a few tenths of a second after it has recorded what was requested
-			_, err := parameters.PutParameter(s.ctx, &ssm.PutParameterInput{Name: aws.String(folder("demo") + "params/karpenter_cpu_limit"),
-				Value: aws.String(fmt.Sprint(150 + n)), Type: "String", Overwrite: aws.Bool(true)})
+			err := s.env.Put(s.ctx, "demo", "karpenter_cpu_limit", fmt.Sprint(150+n)) // the AWS CLI would be too slow
 			if err != nil {
 				s.fail("%v", err)
 			}

@@ -20,7 +20,7 @@ func Guards(s *Script) {
 		s.Put("karpenter_enabled", "false")
 		s.Rejected()
 		s.Equal("calls that write, beside Sawhorse's own records", s.writes(), "[]")
-		s.Check("Cluster Autoscaler's replicas", scale("kube-system/cluster-autoscaler"), "0")
+		s.Check("Cluster Autoscaler's replicas", autoscalerReplicas, "0")
 		s.Check("build group (min, desired, max)", buildGroup, "0 0 3")
 		s.Check("system group (min, desired, max)", systemGroup, system)
 		s.Type("sawhorse status demo || true")

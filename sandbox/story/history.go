@@ -17,7 +17,6 @@ func (s *Script) snapshots() []kept { return JSON[[]kept](s, "sawhorse history d
 // History writes settings one after the other, and finds in the history what has changed and who wrote it. It goes back to an older
 // snapshot, and to the newest again; a text that was in S3 comes back too. A change that was made from an older one is refused.
 func History(s *Script) {
-	const limit = "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu},{.spec.template.metadata.labels.team}'"
 	s.Reconciled(s.Put("karpenter_cpu_limit", "200"))
 	first := s.snapshots()[0].Number
 
@@ -43,12 +42,12 @@ func History(s *Script) {
 
 	s.Chapter("Back to an older one, and forward again", func() {
 		s.Type(fmt.Sprintf("sawhorse rollback demo %d --dry-run", first+2))
-		s.Check("nothing is written yet", limit, "204,core")
+		s.Check("nothing is written yet", limitAndLabel, "204,core")
 		s.Type(fmt.Sprintf("sawhorse rollback demo %d --yes", first+2))
-		s.Check("limit and label", limit, "202,")
+		s.Check("limit and label", limitAndLabel, "202,")
 		s.Contains("then nothing differs", fmt.Sprintf("sawhorse diff demo@%d", first+2), "nothing differs")
 		s.Type(fmt.Sprintf("sawhorse rollback demo %d --yes", first+5))
-		s.Check("limit and label", limit, "204,core")
+		s.Check("limit and label", limitAndLabel, "204,core")
 		s.Equal("it is a snapshot of its own", fmt.Sprintf("%d %s", s.snapshots()[0].Number-first, s.snapshots()[0].Note),
 			fmt.Sprintf("7 rollback to snapshot %d", first+5))
 		s.Refused("sawhorse rollback demo 999999 --yes", "has no snapshot 999999")

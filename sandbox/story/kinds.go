@@ -57,11 +57,7 @@ func Kinds(s *Script, versions ...string) {
 			s.Put(pools, "unset")
 			s.Rejected("pool fixed is not there any more, and it is static")
 			s.Reconciled(s.Force("retire:fixed"))
-			s.Until("nodes of NodePools", nodes, "", 4*time.Minute)
-			s.Await("pools", func() string {
-				lookAtNodes(s)
-				return s.Output(poolsReady)
-			}, "build=True workload=True", 3*time.Minute)
+			onlyDefaults(s)
 		})
 	}
 	s.Reconciled(s.Change(map[string]string{"karpenter_version": "1.10.0"}, "karpenter_consolidate_after", "karpenter_controller_config"))

@@ -139,7 +139,6 @@ func PoliciesLate(s *Script) {
 	const (
 		policies = "aws iam list-role-policies --role-name demo-karpenter --query PolicyNames"
 		reason   = `kubectl get ec2nodeclass workload -o jsonpath='{.status.conditions[?(@.type=="ValidationSucceeded")].reason}'`
-		class    = `kubectl get ec2nodeclass workload -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`
 	)
 	s.Chapter("EC2 has not heard of the controller's policies", func() {
 		setLag(s, "ec2-policies", 0)
@@ -157,7 +156,7 @@ func PoliciesLate(s *Script) {
 		s.Until("Karpenter is denied what it tries", reason+" | grep -c AuthCheckFailed || true", "1", time.Minute)
 		lagsEnd(s)
 		s.Reconciled()
-		s.Check("EC2NodeClass workload is Ready", class, "True")
+		s.Check("EC2NodeClass workload is Ready", classReady, "True")
 		s.Says("EC2 denied")
 		drawLag(s, "ec2-policies")
 	})

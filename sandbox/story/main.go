@@ -27,6 +27,9 @@ const (
 	helmRecords     = "kubectl -n kube-system get secrets -l owner=helm -o name"
 	poolsReady      = `kubectl get nodepools ` +
 		`-o jsonpath='{range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status} {end}'`
+	aliases          = `kubectl get ec2nodeclasses -o jsonpath='{range .items[*]}{.metadata.name} {.spec.amiSelectorTerms[*].alias};{end}'`
+	classReady       = `kubectl get ec2nodeclass workload -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`
+	poolBudgets      = "kubectl get nodepools -o jsonpath='{range .items[*]}{.metadata.name} {.spec.disruption.budgets[*].nodes};{end}'"
 	poolGeneration   = "kubectl get nodepool workload -o jsonpath='{.metadata.generation}'"
 	podIdentities    = "aws eks list-pod-identity-associations --cluster-name demo --query 'length(associations)' --output text"
 	instanceProfiles = "aws iam list-instance-profiles --path-prefix /karpenter/ --query 'length(InstanceProfiles)' --output text"
@@ -92,8 +95,7 @@ func enable(s *Script) {
 		s.Type("kubectl get nodepools,ec2nodeclasses")
 		s.Check("NodePool workload is Ready",
 			`kubectl get nodepool workload -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`, "True")
-		s.Check("EC2NodeClass workload is Ready",
-			`kubectl get ec2nodeclass workload -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`, "True")
+		s.Check("EC2NodeClass workload is Ready", classReady, "True")
 		s.Check("Cluster Autoscaler's replicas", autoscalerReplicas, "0")
 		s.Check("build group (min, desired, max)", buildGroup, "0 0 3")
 		s.Check("metrics-server is pinned to system nodes", pinned, "true")

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 )
 
 const (
@@ -112,10 +110,7 @@ func counts(s *Script) []string {
 	has(`karpenter_interruption_deleted_messages_total`)
 	s.Until("pods of orders that run", single.runs(), "1", 2*time.Minute)
 	look()
-	s.inject(fault.Fault{
-		Call: fault.Call{Function: fault.Karpenter, Service: "ec2", Action: "CreateFleet"}, Nth: 1, Seconds: 600, Kind: fault.Refuse,
-		Code: "InsufficientInstanceCapacity",
-	})
+	refuseLaunches(s, "InsufficientInstanceCapacity")
 	defer s.inject() // a chapter that ends early leaves no fault to the next one
 	s.Type(late.create())
 	for _, pattern := range selected {

@@ -11,11 +11,7 @@ import (
 func Migrated(s *Script) {
 	const (
 		groups = "migrate_node_groups"
-		of     = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name system --query nodegroup."
-		create = `aws eks create-nodegroup --cluster-name demo --nodegroup-name apps --capacity-type ON_DEMAND --node-role "$(` + of +
-			`nodeRole --output text)" --subnets $(` + of + `subnets --output text) --instance-types m5.large ` +
-			`--scaling-config minSize=2,desiredSize=3,maxSize=5 --query nodegroup.status --output text`
-		size = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name apps --query " +
+		size   = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name apps --query " +
 			"nodegroup.scalingConfig.'[minSize,desiredSize,maxSize]' --output text | tr '\\t' ' '"
 		nodesOf  = "kubectl get nodes -o name -l eks.amazonaws.com/nodegroup=apps"
 		cordoned = nodesOf + " --field-selector spec.unschedulable=true | wc -l"
@@ -53,7 +49,7 @@ func Migrated(s *Script) {
 	}
 
 	s.Chapter("A group of three nodes, 40 pods, two PodDisruptionBudgets", func() {
-		s.Type(create)
+		s.Type(createGroup("apps", "--capacity-type ON_DEMAND --scaling-config minSize=2,desiredSize=3,maxSize=5"))
 		s.Until("its nodes", nodesOf+" | wc -l", "3", time.Minute)
 		s.Type("kubectl wait $(" + nodesOf + ") --for=condition=Ready --timeout=1m")
 		s.Reconciled(s.Request("full"))

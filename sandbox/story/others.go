@@ -6,15 +6,12 @@ const autoscalerCommand = "kubectl -n kube-system get deployment cluster-autosca
 // UnmanagedGroups checks what happens to an Auto Scaling group that Cluster Autoscaler scales and that is
 // not part of EKS.
 func UnmanagedGroups(s *Script) {
-	const (
-		of     = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name system --query nodegroup."
-		create = `aws autoscaling create-auto-scaling-group --auto-scaling-group-name spark --min-size 0 --max-size 4 ` +
-			`--desired-capacity 0 ` +
-			`--launch-template "LaunchTemplateId=$(` + of + `launchTemplate.id --output text),Version=1" --vpc-zone-identifier "$(` + of +
-			`'subnets[0]' --output text)" ` +
-			`--tags Key=k8s.io/cluster-autoscaler/enabled,Value=true Key=k8s.io/cluster-autoscaler/demo,Value=owned`
-	)
-	s.Check("replicas", scale("kube-system/cluster-autoscaler"), "0")
+	const create = `aws autoscaling create-auto-scaling-group --auto-scaling-group-name spark --min-size 0 --max-size 4 ` +
+		`--desired-capacity 0 ` +
+		`--launch-template "LaunchTemplateId=$(` + ofSystem + `launchTemplate.id --output text),Version=1" --vpc-zone-identifier "$(` +
+		ofSystem + `'subnets[0]' --output text)" ` +
+		`--tags Key=k8s.io/cluster-autoscaler/enabled,Value=true Key=k8s.io/cluster-autoscaler/demo,Value=owned`
+	s.Check("replicas", autoscalerReplicas, "0")
 
 	s.Chapter("An Auto Scaling group that EKS does not know", func() {
 		s.Type(create)
@@ -35,7 +32,7 @@ func UnmanagedGroups(s *Script) {
 	s.Chapter("Without the group", func() {
 		s.Type("aws autoscaling delete-auto-scaling-group --auto-scaling-group-name spark --force-delete")
 		s.FullPass()
-		s.Check("replicas", scale("kube-system/cluster-autoscaler"), "0")
+		s.Check("replicas", autoscalerReplicas, "0")
 		s.Omits("spark")
 	})
 }
@@ -47,16 +44,16 @@ func Contested(s *Script) {
 		count = `kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.metadata.generation}'`
 		back  = `kubectl -n kube-system patch deployment cluster-autoscaler --field-manager argocd-controller -p '{"spec":{"replicas":1}}'`
 	)
-	s.Check("replicas", scale("kube-system/cluster-autoscaler"), "0")
+	s.Check("replicas", autoscalerReplicas, "0")
 
 	s.Chapter("A tool that sets the replicas back", func() {
 		s.Type(back)
 		s.FullPass()
-		s.Check("once they are set again", scale("kube-system/cluster-autoscaler"), "0")
+		s.Check("once they are set again", autoscalerReplicas, "0")
 		s.Type(back)
 		s.FullPass()
 		s.Says("argocd-controller has set it back 2 times")
-		s.Check("replicas are left alone", scale("kube-system/cluster-autoscaler"), "1")
+		s.Check("replicas are left alone", autoscalerReplicas, "1")
 		was := s.Output(count)
 		s.FullPass()
 		s.Check("also by the next pass", count, was)

@@ -23,9 +23,7 @@ func Proof(s *Script) {
 		s.Request()
 	}
 	refuses := func(code string) {
-		s.inject(fault.Fault{
-			Call: fault.Call{Function: fault.Karpenter, Service: "ec2", Action: "CreateFleet"}, Nth: 1, Seconds: 600, Kind: fault.Refuse, Code: code,
-		})
+		refuseLaunches(s, code)
 		again()
 	}
 

@@ -32,11 +32,8 @@ func (s Status) pool(name string) string {
 
 // Rollout changes a pool so that Karpenter replaces its node, and follows that to its end. Then a pool stops being Ready.
 func Rollout(s *Script) {
-	const (
-		ready    = `kubectl get ec2nodeclass workload -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`
-		selector = `kubectl patch ec2nodeclass workload --type merge ` +
-			`-p '{"spec":{"subnetSelectorTerms":[{"tags":{"karpenter.sh/discovery":"nowhere"}}]}}'`
-	)
+	const selector = `kubectl patch ec2nodeclass workload --type merge ` +
+		`-p '{"spec":{"subnetSelectorTerms":[{"tags":{"karpenter.sh/discovery":"nowhere"}}]}}'`
 	began := time.Now()
 	rollouts := subscribe(s, "rollouts", []string{"Rack Rolled Out"})
 	defer rollouts.end(s)
@@ -81,7 +78,7 @@ func Rollout(s *Script) {
 
 	s.Chapter("A pool stops being Ready", func() {
 		s.Type(selector)
-		s.Until("Karpenter finds no subnets: EC2NodeClass workload is Ready", ready, "False", time.Minute)
+		s.Until("Karpenter finds no subnets: EC2NodeClass workload is Ready", classReady, "False", time.Minute)
 		lookAtNodes(s)
 		s.State("Reconciled") // for a minute it is not reported
 		s.await("state", func() (string, string) { lookAtNodes(s); return s.state() }, "Degraded", 2*time.Minute)

@@ -1,9 +1,6 @@
 package story
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // ledger runs only on the SPOT group and its copy: both have its label, and no NodePool has. One pod may be evicted at
 // a time.
@@ -14,13 +11,7 @@ var ledger = app{name: "ledger", replicas: 2, cpu: "50m", spec: "nodeSelector: {
 func SpotSystemGroup(s *Script) {
 	const (
 		describe = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name "
-		of       = describe + "system --query nodegroup."
-		create   = `aws eks create-nodegroup --cluster-name demo --nodegroup-name second --capacity-type SPOT --node-role "$(` + of +
-			`nodeRole --output text)" --subnets $(` + of + `subnets --output text) ` +
-			`--launch-template "id=$(` + of +
-			`launchTemplate.id --output text),version=%s" --instance-types m5.large --scaling-config minSize=1,desiredSize=2,maxSize=3 ` +
-			`--labels team=ledger --tags owner=ops --query nodegroup.status --output text`
-		budget = `kubectl apply -f - <<'EOF'
+		budget   = `kubectl apply -f - <<'EOF'
 apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata: {name: ledger, namespace: shop}
@@ -35,10 +26,11 @@ EOF`
 	s.Chapter("A second system group, of SPOT capacity", func() {
 		s.Say("Its launch template says more than that of the group system: EKS tries a launch from it, " +
 			"with the rights of whoever makes a group.")
-		template := s.Output(of + "launchTemplate.id --output text")
+		template := s.Output(ofSystem + "launchTemplate.id --output text")
 		version := s.Output("aws ec2 create-launch-template-version --launch-template-id " + template +
 			" --query LaunchTemplateVersion.VersionNumber --launch-template-data " + argument(spotTemplate(s, template)))
-		s.Type(fmt.Sprintf(create, version))
+		s.Type(createGroup("second", "--capacity-type SPOT --launch-template id="+template+",version="+version+
+			" --scaling-config minSize=1,desiredSize=2,maxSize=3 --labels team=ledger --tags owner=ops"))
 		s.Until("its nodes", onGroup+"second | wc -l", "2", time.Minute)
 		ledger.start(s)
 		s.Type(budget)
@@ -53,7 +45,7 @@ EOF`
 		s.Says("second-ondemand created as an on-demand copy of second", "second deleted, second-ondemand has taken its place")
 		s.Check("the copy's capacity", made+"capacityType --output text", "ON_DEMAND")
 		s.Check("its size (min, desired, max)", made+"scalingConfig.'[minSize,desiredSize,maxSize]' --output text | tr '\\t' ' '", "1 2 3")
-		s.Check("its template", made+"launchTemplate.id --output text", s.Output(of+"launchTemplate.id --output text"))
+		s.Check("its template", made+"launchTemplate.id --output text", s.Output(ofSystem+"launchTemplate.id --output text"))
 		s.Check("its labels", made+`labels.'[team,"convox.io/system-node"]' --output text | tr '\t' ' '`, "ledger true")
 		s.Check("its tags", made+`tags.'[owner,"sawhorse.dev/rack","sawhorse.dev/replaces"]' --output text | tr '\t' ' '`, "ops demo second")
 		s.Check("its nodes are Ready", ready, "True True")

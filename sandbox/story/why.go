@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 )
 
 // Why brings a node into one situation after the other in which it stays, and has the command say why. Kept has three more, which keep the
@@ -45,8 +43,7 @@ func Why(s *Script) {
 	})
 
 	s.Chapter("Its replacement does not come", func() {
-		s.inject(fault.Fault{Call: fault.Call{Function: fault.Karpenter, Service: "ec2", Action: "CreateFleet"}, Nth: 1, Seconds: 600,
-			Kind: fault.Refuse, Code: "InsufficientInstanceCapacity"})
+		refuseLaunches(s, "InsufficientInstanceCapacity")
 		s.Reconciled(s.Change(nil, "karpenter_disruption_block_schedule", "karpenter_disruption_block_duration"))
 		says("workload", "no capacity", "kept      launches of the pool fail: karpenter: InsufficientCapacityError")
 		s.Await("held, in the status", func() string {
