@@ -83,10 +83,6 @@ func (a *Authenticator) Review(ctx context.Context, text string) (authentication
 		Username: u.name,
 		UID:      "aws-iam-authenticator:" + c.account + ":" + c.id,
 		Groups:   u.groups,
-		Extra: map[string]authentication.ExtraValue{
-			"accessKeyId": {c.accessKey}, "arn": {c.arn}, "canonicalArn": {c.canonical},
-			"principalId": {c.id}, "sessionName": {c.session},
-		},
 	}}, nil
 }
 

@@ -15,6 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 )
 
 // authorized is the header with which MiniStack's wrapper reports that the caller's policies allow an EC2 call.
@@ -66,9 +68,9 @@ func (g *gateway) serveEC2(w http.ResponseWriter, req *http.Request, action stri
 	case g.cfg.Instances != nil && (action == describeInstances || action == terminateInstance):
 		g.serveInstances(w, req, action, body)
 	case launches(action) && dry(body):
-		w.Header().Set("Content-Type", "text/xml")
-		w.WriteHeader(http.StatusPreconditionFailed)
-		_, _ = io.WriteString(w, wouldHaveSucceeded) // fails only if the caller has closed the connection
+		// The caller's policies allow it. Whether the launch template exists is not checked: Karpenter's are simulated inside Karpenter.
+		fault.Answer(w, req, "ec2", http.StatusPreconditionFailed, "DryRunOperation",
+			"Request would have succeeded, but DryRun flag is set.")
 	case reserves(action):
 		g.serveReservations(w, req, action, body)
 	case catalogued[action]:
@@ -126,11 +128,6 @@ var judgedByTags = map[string]*regexp.Regexp{
 	"RunInstances":       regexp.MustCompile(`^ImageId$|(^|\.)SubnetId$`),
 	"CreateFleet":        regexp.MustCompile(`\.(Image|Subnet)Id$`),
 }
-
-// wouldHaveSucceeded is EC2's answer to a dry run that the caller's policies allow. The gateway does not check that the
-// launch template exists, because Karpenter's launch templates are simulated inside Karpenter.
-const wouldHaveSucceeded = "<Response><Errors><Error><Code>DryRunOperation</Code><Message>Request would have succeeded, " +
-	"but DryRun flag is set.</Message></Error></Errors></Response>"
 
 func launches(action string) bool { return action == "RunInstances" || action == "CreateFleet" }
 

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 )
 
 // reservations are the account's capacity reservations, which moto does not know. They end with the sandbox.
@@ -41,7 +43,6 @@ func reserves(action string) bool {
 
 // serveReservations answers a call about what reserves reports.
 func (g *gateway) serveReservations(w http.ResponseWriter, req *http.Request, action string, body []byte) {
-	w.Header().Set("Content-Type", "text/xml;charset=UTF-8")
 	form, err := url.ParseQuery(string(body))
 	var result any
 	if err == nil {
@@ -49,10 +50,10 @@ func (g *gateway) serveReservations(w http.ResponseWriter, req *http.Request, ac
 	}
 	if err != nil {
 		code, message, _ := strings.Cut(err.Error(), ": ")
-		w.WriteHeader(http.StatusBadRequest)
-		fmt.Fprintf(w, "<Response><Errors><Error><Code>%s</Code><Message>%s</Message></Error></Errors></Response>", code, message)
+		fault.Answer(w, req, "ec2", http.StatusBadRequest, code, message)
 		return
 	}
+	w.Header().Set("Content-Type", "text/xml;charset=UTF-8")
 	text, _ := xml.Marshal(result) // plain values can always be encoded
 	fmt.Fprintf(w, "<%[1]sResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\"><requestId>sandbox</requestId>%[2]s</%[1]sResponse>",
 		action, text)

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/ask"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 )
 
 // Instances are the instances of the EKS cluster's node groups. moto knows none of them.
@@ -26,17 +26,13 @@ const describeInstances, terminateInstance = "DescribeAutoScalingInstances", "Te
 // serveInstances answers a call about one instance.
 func (g *gateway) serveInstances(w http.ResponseWriter, req *http.Request, action string, body []byte) {
 	result, err := g.instances(req.Context(), action, body)
-	status := http.StatusOK
-	text := fmt.Sprintf("<%[1]sResponse xmlns=\"http://autoscaling.amazonaws.com/doc/2011-01-01/\"><%[1]sResult>%[2]s</%[1]sResult>"+
-		"</%[1]sResponse>", action, result)
 	if err != nil {
-		status = http.StatusBadRequest
-		text = fmt.Sprintf("<ErrorResponse xmlns=\"http://autoscaling.amazonaws.com/doc/2011-01-01/\"><Error><Type>Sender</Type>"+
-			"<Code>ValidationError</Code><Message>%s</Message></Error></ErrorResponse>", err)
+		fault.Answer(w, req, "autoscaling", http.StatusBadRequest, "ValidationError", err.Error())
+		return
 	}
 	w.Header().Set("Content-Type", "text/xml")
-	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text) // fails only if the caller has closed the connection
+	fmt.Fprintf(w, "<%[1]sResponse xmlns=\"http://autoscaling.amazonaws.com/doc/2011-01-01/\"><%[1]sResult>%[2]s</%[1]sResult>"+
+		"</%[1]sResponse>", action, result)
 }
 
 func (g *gateway) instances(ctx context.Context, action string, body []byte) (string, error) {

@@ -34,10 +34,7 @@ func readTagChange(action string, body []byte) (tagChange, error) {
 	if err != nil {
 		return tagChange{}, fmt.Errorf("read: %w", err)
 	}
-	change := tagChange{delete: action == "DeleteTags"}
-	for n := 1; form.Has(fmt.Sprintf("ResourceId.%d", n)); n++ {
-		change.resources = append(change.resources, form.Get(fmt.Sprintf("ResourceId.%d", n)))
-	}
+	change := tagChange{delete: action == "DeleteTags", resources: numbered(form, "ResourceId")}
 	for n := 1; form.Has(fmt.Sprintf("Tag.%d.Key", n)); n++ {
 		tag := types.Tag{Key: new(form.Get(fmt.Sprintf("Tag.%d.Key", n)))}
 		if value := fmt.Sprintf("Tag.%d.Value", n); form.Has(value) {

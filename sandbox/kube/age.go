@@ -17,20 +17,29 @@ const nodeClaims = "/registry/karpenter.sh/nodeclaims/"
 // Age makes all NodeClaims older, as if the time had passed, to Karpenter too. It writes etcd's records, because the API server lets nobody
 // set the time at which an object was created.
 func (c *Cluster) Age(ctx context.Context, by time.Duration) error {
+	return c.eachNodeClaim(ctx, func(etcd *clientv3.Client, key string, _ []byte) error {
+		for {
+			if aged, err := age(ctx, etcd, key, by); aged || err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// eachNodeClaim calls a function with the record of each NodeClaim.
+func (c *Cluster) eachNodeClaim(ctx context.Context, do func(etcd *clientv3.Client, key string, value []byte) error) error {
 	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{c.etcd()}, DialTimeout: 5 * time.Second})
 	if err != nil {
 		return fmt.Errorf("etcd: connect: %w", err)
 	}
 	defer etcd.Close()
-	found, err := etcd.Get(ctx, nodeClaims, clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	found, err := etcd.Get(ctx, nodeClaims, clientv3.WithPrefix())
 	if err != nil {
 		return fmt.Errorf("etcd: list %s: %w", nodeClaims, err)
 	}
 	for _, record := range found.Kvs {
-		for aged := false; !aged; {
-			if aged, err = age(ctx, etcd, string(record.Key), by); err != nil {
-				return fmt.Errorf("etcd: make %s older: %w", record.Key, err)
-			}
+		if err := do(etcd, string(record.Key), record.Value); err != nil {
+			return fmt.Errorf("etcd: %s: %w", record.Key, err)
 		}
 	}
 	return nil

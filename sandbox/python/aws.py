@@ -1,10 +1,9 @@
 """Runs the AWS CLI such that every command uses AWS_ENDPOINT_URL.
 
 Version 1 of the CLI, which package registries have, sends sqs, emr, rds and health commands to hosts from a table of
-its own unless --endpoint-url is given: aws/aws-cli issue 8737. The sandbox puts a launcher of this file into the
-PATH of its users.
+its own unless --endpoint-url is given: aws/aws-cli issue 8737.
 
-aws.py --serve SOCKET runs the commands that aws_client.py sends, each in a fork. Starting the CLI takes half a
+aws.py SOCKET runs the commands that aws_client.py sends, each in a fork. Starting the CLI takes half a
 second of a processor, and scripts that wait for something run many commands.
 """
 
@@ -83,6 +82,4 @@ def main():
         return end.code if isinstance(end.code, int) else int(end.code is not None)
 
 
-if sys.argv[1:2] == ["--serve"]:
-    serve(sys.argv[2])
-sys.exit(clidriver.main())
+serve(sys.argv[1])

@@ -36,7 +36,7 @@ func AWS(service string) Refusal {
 		case f.Kind == Refuse:
 			answer = refusal{refusedStatus(f.Code), f.Code}
 		}
-		answer.write(w, req, service)
+		Answer(w, req, service, answer.status, answer.code, "ordered by the sandbox")
 	}
 }
 
@@ -52,26 +52,27 @@ func refusedStatus(code string) int {
 	return http.StatusBadRequest
 }
 
-func (r refusal) write(w http.ResponseWriter, req *http.Request, service string) {
-	const message = "ordered by the sandbox"
+// Answer refuses a call in the protocol of its service.
+func Answer(w http.ResponseWriter, req *http.Request, service string, status int, code, message string) {
 	text := ""
+	w.Header().Set("Content-Type", "text/xml")
 	switch {
 	case req.Header.Get("X-Amz-Target") != "":
 		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
-		text = fmt.Sprintf(`{"__type":%q,"message":%q}`, r.code, message)
+		text = fmt.Sprintf(`{"__type":%q,"message":%q}`, code, message)
 	case service == "ec2":
-		text = fmt.Sprintf("<Response><Errors><Error><Code>%s</Code><Message>%s</Message></Error></Errors></Response>", r.code, message)
+		text = fmt.Sprintf("<Response><Errors><Error><Code>%s</Code><Message>%s</Message></Error></Errors></Response>", code, message)
 	case service == "s3":
-		text = fmt.Sprintf("<Error><Code>%s</Code><Message>%s</Message></Error>", r.code, message)
+		text = fmt.Sprintf("<Error><Code>%s</Code><Message>%s</Message></Error>", code, message)
 	case strings.HasPrefix(req.Header.Get("Content-Type"), "application/x-www-form-urlencoded"):
 		text = fmt.Sprintf("<ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error></ErrorResponse>",
-			r.code, message)
+			code, message)
 	default: // REST with JSON
 		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("X-Amzn-Errortype", r.code)
+		w.Header().Set("X-Amzn-Errortype", code)
 		text = fmt.Sprintf(`{"message":%q}`, message)
 	}
-	w.WriteHeader(r.status)
+	w.WriteHeader(status)
 	_, _ = w.Write([]byte(text)) // fails only if the caller has closed the connection
 }
 

@@ -51,7 +51,7 @@ const socket = "aws.sock"
 // commands returns the process that runs the AWS CLI's commands.
 func (l layout) commands() process.Spec {
 	return process.Spec{
-		Name: "aws", Path: l.part("venv/bin/python"), Args: []string{l.python("aws.py"), "--serve", socket}, Dir: l.tools(),
+		Name: "aws", Path: l.part("venv/bin/python"), Args: []string{l.python("aws.py"), socket}, Dir: l.tools(),
 		Env: l.cleanEnvironment(),
 	}
 }
