@@ -41,6 +41,7 @@ type Ports struct{ API, Etcd, EtcdPeer int }
 type Cluster struct {
 	config     Config
 	admin      *rest.Config
+	client     kubernetes.Interface
 	restarting atomic.Bool
 }
 
@@ -49,6 +50,10 @@ func New(config Config) (*Cluster, error) {
 	c := &Cluster{config: config}
 	if err := c.writeFiles(); err != nil {
 		return nil, fmt.Errorf("cluster: write files: %w", err)
+	}
+	var err error
+	if c.client, err = kubernetes.NewForConfig(c.admin); err != nil {
+		return nil, fmt.Errorf("cluster: make client: %w", err)
 	}
 	return c, nil
 }
@@ -69,6 +74,9 @@ func (c *Cluster) Certificate() (tls.Certificate, error) {
 
 // Admin returns a client configuration with all permissions.
 func (c *Cluster) Admin() *rest.Config { return rest.CopyConfig(c.admin) }
+
+// Client returns a client with all permissions.
+func (c *Cluster) Client() kubernetes.Interface { return c.client }
 
 // Kubeconfig returns the path of the administrator's kubeconfig.
 func (c *Cluster) Kubeconfig() string { return c.file("admin.kubeconfig") }
@@ -131,11 +139,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 			return err
 		}
 	}
-	client, err := kubernetes.NewForConfig(c.admin)
-	if err != nil {
-		return fmt.Errorf("cluster: make client: %w", err)
-	}
-	if err := ready(ctx, client); err != nil {
+	if err := ready(ctx, c.client); err != nil {
 		return err
 	}
 	for _, spec := range c.controllers() {
@@ -143,7 +147,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 			return err
 		}
 	}
-	return grantAccessPolicies(ctx, client)
+	return grantAccessPolicies(ctx, c.client)
 }
 
 // Restarting reports whether the API server is being restarted. It accepts requests before it is ready, and rejects
@@ -157,11 +161,7 @@ func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 	if err := c.config.Processes.Restart("kube-apiserver"); err != nil {
 		return err
 	}
-	client, err := kubernetes.NewForConfig(c.admin)
-	if err != nil {
-		return fmt.Errorf("cluster: make client: %w", err)
-	}
-	return ready(ctx, client)
+	return ready(ctx, c.client)
 }
 
 // ready waits until the API server reports that it is ready, or until the context ends. The process group handles a

@@ -13,7 +13,6 @@ import (
 	authentication "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/admission"
 	"github.com/sawhorse-io/sawhorse/sandbox/apifront"
@@ -54,28 +53,13 @@ func (s *sandbox) gatewayHandler() http.Handler {
 			}
 			return gateway.Cluster{Endpoint: endpoint.String(), CA: s.cluster.CA(), OIDCIssuer: kube.Issuer}
 		},
-		Instances: instances{s},
+		Instances: s.nodes,
 		Prices:    sync.OnceValues(s.prices),
 		// In moto's own folder, so that another version of moto starts with an empty one.
 		Catalogue: s.part("venv/moto-catalogue"),
 		Faults:    s.faults, Function: s.functions.Of,
-		Age:      func(ctx context.Context, by time.Duration) error { return s.cluster.Age(ctx, by) },
-		Reserved: func(ctx context.Context) (map[string]int, error) { return s.cluster.Reserved(ctx) },
+		Age: s.cluster.Age, Reserved: s.cluster.Reserved,
 	})
-}
-
-// instances are those of the node groups. There are none before the controller that makes them.
-type instances struct{ *sandbox }
-
-func (s instances) Group(ctx context.Context, instance string) (group string, ending bool, err error) {
-	if nodes := s.nodes.Load(); nodes != nil {
-		return nodes.Group(ctx, instance)
-	}
-	return "", false, nil
-}
-
-func (s instances) End(ctx context.Context, instance string) error {
-	return s.nodes.Load().End(ctx, instance)
 }
 
 // prices returns the prices that the controller was built with.
@@ -91,13 +75,9 @@ func (s *sandbox) prices() (map[string]float64, error) {
 	return prices, nil
 }
 
-func (s *sandbox) authenticator() (http.Handler, error) {
-	client, err := kubernetes.NewForConfig(s.cluster.Admin())
-	if err != nil {
-		return nil, fmt.Errorf("authenticator: make client: %w", err)
-	}
+func (s *sandbox) authenticator() http.Handler {
 	return s.authenticatorOf(seed.ClusterName, func(ctx context.Context) (map[string]string, error) {
-		found, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "aws-auth", metav1.GetOptions{})
+		found, err := s.cluster.Client().CoreV1().ConfigMaps("kube-system").Get(ctx, "aws-auth", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
@@ -105,7 +85,7 @@ func (s *sandbox) authenticator() (http.Handler, error) {
 			return nil, err
 		}
 		return found.Data, nil
-	}), nil
+	})
 }
 
 // authenticatorOf returns a cluster's authenticator.
@@ -129,14 +109,10 @@ func (s *sandbox) standIns() http.Handler {
 }
 
 // identities returns the webhook that gives pods their AWS credentials.
-func (s *sandbox) identities() (http.Handler, error) {
-	client, err := kubernetes.NewForConfig(s.cluster.Admin())
-	if err != nil {
-		return nil, fmt.Errorf("pod identity webhook: make client: %w", err)
-	}
+func (s *sandbox) identities() http.Handler {
 	return &admission.Webhook{
-		Client: client, Cluster: seed.ClusterName, Region: region, MiniStack: local(s.ministack), Now: time.Now, Log: s.log,
-	}, nil
+		Client: s.cluster.Client(), Cluster: seed.ClusterName, Region: region, MiniStack: local(s.ministack), Now: time.Now, Log: s.log,
+	}
 }
 
 // startKubelet runs the pods of the Karpenter Deployment until the context ends.

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,7 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/admission"
 	"github.com/sawhorse-io/sawhorse/sandbox/caller"
@@ -50,7 +48,7 @@ type sandbox struct {
 	functions       *caller.Functions
 	lag             lag
 	webhook         *url.URL // the pod identity webhook's
-	nodes           atomic.Pointer[nodegroups.Controller]
+	nodes           *nodegroups.Controller
 }
 
 func newSandbox(l layout, report *progress, log *slog.Logger) *sandbox {
@@ -133,10 +131,11 @@ func (s *sandbox) prepare(fail context.CancelCauseFunc) error {
 	if err != nil {
 		return err
 	}
-	authenticator, err := s.authenticator()
-	if err != nil {
-		return err
-	}
+	s.nodes = nodegroups.New(nodegroups.Config{
+		Cluster: seed.ClusterName, Region: region, Client: s.cluster.Client(), Now: time.Now, Log: s.log,
+		EKS: eks.NewFromConfig(s.awsConfig(local(s.ministack))),
+		EC2: ec2.NewFromConfig(s.awsConfig(local(s.moto))),
+	})
 	s.prepareFaults()
 	if front, err = s.secure(front); err != nil {
 		return err
@@ -151,14 +150,10 @@ func (s *sandbox) prepare(fail context.CancelCauseFunc) error {
 	if err != nil {
 		return err
 	}
-	identities, err := s.identities()
-	if err != nil {
-		return err
-	}
 	s.serve("gateway", gateway, s.gatewayHandler(), fail)
-	s.serve("authenticator", webhook, authenticator, fail)
+	s.serve("authenticator", webhook, s.authenticator(), fail)
 	s.serve("API front", front, apiserver, fail)
-	s.serve("pod identity webhook", pods, identities, fail)
+	s.serve("pod identity webhook", pods, s.identities(), fail)
 	s.serve("kubelet", nodes, kubelet.Logs(s.logs()), fail)
 	return nil
 }
@@ -232,18 +227,9 @@ func (s *sandbox) awsConfig(endpoint *url.URL) aws.Config {
 const nodeInterval = 1500 * time.Millisecond
 
 func (s *sandbox) startLoops(ctx context.Context, fail context.CancelCauseFunc) error {
-	client, err := kubernetes.NewForConfig(s.cluster.Admin())
-	if err != nil {
-		return fmt.Errorf("node groups: make client: %w", err)
-	}
 	ctx, s.endLoops = context.WithCancel(ctx)
-	s.nodes.Store(nodegroups.New(nodegroups.Config{
-		Cluster: seed.ClusterName, Region: region, Client: client, Now: time.Now, Log: s.log,
-		EKS: eks.NewFromConfig(s.awsConfig(local(s.ministack))),
-		EC2: ec2.NewFromConfig(s.awsConfig(local(s.moto))),
-	}))
-	s.loops.Go(func() { s.nodes.Load().Run(ctx, nodeInterval) })
-	if err := admission.Register(ctx, client, s.webhook.String(), s.cluster.CA()); err != nil {
+	s.loops.Go(func() { s.nodes.Run(ctx, nodeInterval) })
+	if err := admission.Register(ctx, s.cluster.Client(), s.webhook.String(), s.cluster.CA()); err != nil {
 		return err
 	}
 	return s.startKubelet(ctx, fail)
