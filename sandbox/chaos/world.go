@@ -17,9 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -82,41 +79,22 @@ func NewWorld(ctx context.Context, environment user.Environment) (*World, error)
 	return w, nil
 }
 
-// nodeLimit is how long Karpenter may take to launch a node. It only bounds a wait that would hang.
-const nodeLimit = 2 * time.Minute
-
 // node makes Karpenter launch a node, for a pod that is deleted as soon as it runs. The node is empty then, so turning
 // Karpenter off needs no capacity elsewhere.
 func (w *World) node(ctx context.Context) error {
-	const name = "passenger"
-	pods := w.objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace("default")
-	_, err := pods.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": name},
-		"spec": map[string]any{
-			"nodeSelector": map[string]any{"convox.io/nodepool": "workload"},
-			"containers":   []any{map[string]any{"name": "pause", "image": "pause"}},
-		},
-	}}, metav1.CreateOptions{})
+	_, err := w.environment.Run(ctx, `set -e; exec 2>&1
+kubectl create -f - <<'EOF'
+apiVersion: v1
+kind: Pod
+metadata: {name: passenger, namespace: default}
+spec:
+  nodeSelector: {convox.io/nodepool: workload}
+  containers: [{name: pause, image: pause}]
+EOF
+kubectl wait pod passenger --for jsonpath='{.status.phase}'=Running --timeout 2m
+kubectl delete pod passenger --grace-period 0 --force --wait=false`)
 	if err != nil {
-		return fmt.Errorf("chaos: pod %s: create: %w", name, err)
-	}
-	for deadline := time.Now().Add(nodeLimit); ; {
-		pod, err := pods.Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return fmt.Errorf("chaos: pod %s: %w", name, err)
-		}
-		phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
-		if phase == "Running" {
-			break
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("chaos: pod %s is %s after %s: it has no node", name, phase, nodeLimit)
-		}
-		time.Sleep(poll)
-	}
-	err = pods.Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
-	if err != nil {
-		return fmt.Errorf("chaos: pod %s: delete: %w", name, err)
+		return fmt.Errorf("chaos: %w", err)
 	}
 	return nil
 }
