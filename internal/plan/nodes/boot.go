@@ -33,8 +33,8 @@ func (d *draft) boot() (found findings) {
 		found.refuse(d.blame("userData"), "is no TOML that Karpenter can read (%v), and Bottlerocket takes nothing else, so it would launch no "+
 			"node; write, for example, \"[settings.kernel]\\nlockdown = \\\"integrity\\\"\"", err)
 	case err != nil:
-		found.refuse(d.blame("userData"), "is no MIME archive to which Karpenter can add its own part (%v), so it would launch no node; correct "+
-			"it, or write a NodeConfig or a shell script alone", err)
+		found.refuse(d.blame("userData"), "is no MIME archive to which Karpenter can add its own part (%s), so it would launch no node; correct "+
+			"it, or write a NodeConfig or a shell script alone", params.Quoted(err.Error())) // which may have a line of it
 	}
 	kubelet := inner(d.spec(), "kubelet")
 	if pods, is := kubelet["maxPods"].(int64); is && pods == 0 {
