@@ -67,8 +67,8 @@ func TestAddOnsAndTags(t *testing.T) {
 	if got := cluster(); got["a"] != "1" {
 		t.Errorf("tags %v", got)
 	}
-	need[*eks.UntagResourceOutput](t)(client.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: arn, TagKeys: []string{"a", "b"}}))
-	if got := cluster(); len(got) != 0 {
+	need[*eks.UntagResourceOutput](t)(client.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: arn, TagKeys: []string{"a"}}))
+	if got := cluster(); len(got) != 1 || got["b"] != "2" {
 		t.Errorf("tags %v", got)
 	}
 }

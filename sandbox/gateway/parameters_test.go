@@ -77,10 +77,6 @@ func TestParameterChangesReachTheDefaultBus(t *testing.T) {
 	expect(map[string]any{"name": name, "operation": "Create", "type": "String", "description": "first"})
 	want(t, "update", put(client, name, "2", overwrite), "")
 	expect(map[string]any{"name": name, "operation": "Update", "type": "String", "description": "first"})
-	need[*ssm.LabelParameterVersionOutput](t)(client.LabelParameterVersion(ctx, &ssm.LabelParameterVersionInput{
-		Name: &name, Labels: []string{"l"},
-	}))
-	expect(map[string]any{"name": name, "operation": "LabelParameterVersion", "type": "String", "description": "first"})
 	want(t, "outside", put(client, "/changes/status", "1", nil), "")
 	want(t, "refused", put(client, name, "", overwrite), "ValidationException")
 	want(t, "list", put(client, other, "a,b", func(in *ssm.PutParameterInput) { in.Type = types.ParameterTypeStringList }), "")
@@ -166,9 +162,6 @@ func TestAHundredVersions(t *testing.T) {
 	if got := history.Parameters[0].Version; got != 2 {
 		t.Errorf("oldest version kept: %d, want 2", got)
 	}
-	need[*ssm.LabelParameterVersionOutput](t)(client.LabelParameterVersion(ctx, &ssm.LabelParameterVersionInput{
-		Name: aws.String("/versions"), ParameterVersion: aws.Int64(2), Labels: []string{"keep"}}))
-	want(t, "oldest is labelled", put(client, "/versions", "x", overwrite), "ParameterMaxVersionLimitExceeded")
 }
 
 func TestReadingTheTree(t *testing.T) {

@@ -1,4 +1,7 @@
-"""SSM reads parameters from replicas, which may lack the write that an event has just announced."""
+"""SSM reads parameters from replicas, which may lack the write that an event has just announced.
+
+GetParameters does not lag: with it, functions read AWS's public parameters only.
+"""
 
 import json
 
@@ -25,19 +28,6 @@ def get_parameter(original, data):
     if not shown:
         return error_response_json("ParameterNotFound", f"Parameter {name} not found", 400)
     return json_response({"Parameter": ssm._param_out(shown, data.get("WithDecryption", False))})
-
-
-@patch("ministack.services.ssm._get_parameters")
-def get_parameters(original, data):
-    answer = original(data)
-    if answer[0] != 200:
-        return answer
-    names = data.get("Names", [])
-    late = {name: _shown(name) for name in names if _shown(name) is not ssm._parameters.get(name)}
-    body = json.loads(answer[2])
-    found = [one for one in body["Parameters"] if one["Name"] not in late] + [_out(one, data) for one in late.values() if one]
-    missing = [name for name in body["InvalidParameters"] if name not in late] + [name for name, one in late.items() if not one]
-    return json_response({"Parameters": found, "InvalidParameters": missing})
 
 
 @patch("ministack.services.ssm._get_parameters_by_path")

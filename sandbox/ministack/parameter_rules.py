@@ -20,7 +20,7 @@ def complete(data, existing):
 
 def refusal(data, existing):
     """Returns (code, message), or None if MiniStack may handle the request."""
-    for rule in (_length, _type, _tier, _size, _pattern, _versions):
+    for rule in (_length, _type, _tier, _size, _pattern):
         found = rule(data, existing)
         if found:
             return found
@@ -83,15 +83,3 @@ def _pattern(data, _existing):
 def _python(pattern):
     """The pattern for Python's regular expressions. SSM uses Java's, where \\z matches the very end of the text."""
     return re.sub(r"((?:^|[^\\])(?:\\\\)*)\\z", r"\1\\Z", pattern)
-
-
-def _versions(data, existing):
-    # AWS keeps 100 versions and drops the oldest, unless that one carries a label.
-    from ministack.services import ssm
-
-    history = ssm._parameter_history.get(data.get("Name")) or []
-    if existing and data.get("Overwrite") and len(history) >= VERSIONS and history[0].get("Labels"):
-        return ("ParameterMaxVersionLimitExceeded", f"You attempted to create a new version of {data['Name']} by "
-                "calling the PutParameter API with the overwrite flag. Version 1, the oldest version, can't be "
-                "deleted because it has a label associated with it.")
-    return None

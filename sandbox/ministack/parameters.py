@@ -53,14 +53,6 @@ def delete_parameters(original, data):
     return answer
 
 
-@patch("ministack.services.ssm._label_parameter_version")
-def label_parameter_version(original, data):
-    answer = original(data)
-    if answer[0] == 200:
-        changes.emit("LabelParameterVersion", ssm._parameters[data["Name"]])
-    return answer
-
-
 @patch("ministack.services.ssm._get_parameters_by_path")
 def get_parameters_by_path(original, data):
     size, path = data.get("MaxResults", PAGE), data.get("Path", "")

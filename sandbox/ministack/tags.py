@@ -1,7 +1,5 @@
 """EKS tags: MiniStack stores the tags of TagResource apart from those that the Describe calls show."""
 
-from urllib.parse import unquote
-
 from patches import patch
 
 from ministack.services import eks
@@ -13,14 +11,6 @@ def change(original, arn, asked):
     if answer[0] == 200 and record:
         record["tags"] = dict(eks._tags.get(arn, {}))
     return answer
-
-
-@patch("ministack.services.eks._handle_request_sync")
-def handle(original, method, path, headers, body, query):
-    # MiniStack reads only the first of several tagKeys.
-    if method == "DELETE" and path.startswith("/tags/"):
-        return eks._untag_resource(unquote(path[len("/tags/"):]), query)
-    return original(method, path, headers, body, query)
 
 
 @patch("ministack.services.eks._resolve_tag_resource_arn")
