@@ -5,14 +5,20 @@ package kube
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
+	"encoding/pem"
 	"fmt"
+	"net"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/process"
 )
@@ -83,27 +89,26 @@ func (c *Cluster) Kubeconfig() string { return c.file("admin.kubeconfig") }
 
 func (c *Cluster) file(name string) string { return filepath.Join(c.config.Dir, name) }
 
-// users are the certificates' owners and their groups. kwok acts for every node and pod, so it is an administrator.
-var users = map[string]struct {
-	name   string
-	groups []string
-}{
-	"admin":              {"sandbox-admin", []string{"system:masters"}},
-	"kwok":               {"kwok", []string{"system:masters"}},
-	"controller-manager": {"system:kube-controller-manager", nil},
-	"scheduler":          {"system:kube-scheduler", nil},
+// users are the kubeconfigs' users, as the API server's token file has them: name, UID, group. kwok acts for every node and pod, so it is
+// an administrator.
+var users = map[string]string{
+	"admin":              "sandbox-admin,admin,system:masters",
+	"kwok":               "kwok,kwok,system:masters",
+	"controller-manager": "system:kube-controller-manager,manager",
+	"scheduler":          "system:kube-scheduler,scheduler",
 }
 
+// writeFiles writes files that only their owner may read. All keys and tokens are generated at the start and deleted with the sandbox's
+// data. The certificates are valid for a year.
 func (c *Cluster) writeFiles() error {
-	ca, err := newAuthority()
+	server, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(10, 100, 0, 1)}, []string{
+		"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
+	})
 	if err != nil {
 		return err
 	}
-	server, err := ca.server()
-	if err != nil {
-		return err
-	}
-	accounts, err := ca.client("service-accounts") // only its key is used, to sign tokens
+	_, ca := pem.Decode(server) // what follows the server's own certificate
+	accounts, err := keyutil.MakeEllipticPrivateKeyPEM()
 	if err != nil {
 		return err
 	}
@@ -112,23 +117,27 @@ func (c *Cluster) writeFiles() error {
 		return err
 	}
 	files := map[string][]byte{
-		"ca.crt": ca.pem, "server.crt": server.certificate, "server.key": server.key,
-		"accounts.key": accounts.key, "webhook.kubeconfig": webhook,
+		"ca.crt": ca, "server.crt": server, "server.key": key, "accounts.key": accounts, "webhook.kubeconfig": webhook,
 	}
 	for file, user := range users {
-		certificate, err := ca.client(user.name, user.groups...)
-		if err != nil {
-			return err
-		}
-		config := clientConfig(c.Endpoint(), ca.pem, certificate)
-		if files[file+".kubeconfig"], err = kubeconfig(config, user.name); err != nil {
+		config := clientConfig(c.Endpoint(), ca, rand.Text())
+		if files[file+".kubeconfig"], err = kubeconfig(config, file); err != nil {
 			return err
 		}
 		if file == "admin" {
 			c.admin = config
 		}
+		files["tokens.csv"] = fmt.Appendln(files["tokens.csv"], config.BearerToken+","+user)
 	}
-	return write(c.config.Dir, files)
+	if err := os.MkdirAll(c.config.Dir, 0o700); err != nil {
+		return err
+	}
+	for name, content := range files {
+		if err := os.WriteFile(c.file(name), content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Start starts the control plane and kwok. It returns when the API server is ready and the RBAC rules for the access

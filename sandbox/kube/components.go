@@ -24,7 +24,7 @@ func (c *Cluster) stores() []process.Spec {
 			fmt.Sprintf("--secure-port=%d", c.config.Ports.API),
 			"--tls-cert-file="+c.file("server.crt"),
 			"--tls-private-key-file="+c.file("server.key"),
-			"--client-ca-file="+c.file("ca.crt"),
+			"--token-auth-file="+c.file("tokens.csv"),
 			"--service-account-issuer="+Issuer,
 			"--api-audiences="+Issuer+",https://kubernetes.default.svc",
 			"--service-account-key-file="+c.file("accounts.key"),

@@ -10,10 +10,11 @@ import (
 
 // clientConfig is a user's configuration for the API server. The rate limits are far higher than the sandbox needs,
 // because client-go's defaults are made for a shared cluster and would slow down the start.
-func clientConfig(endpoint string, ca []byte, user pair) *rest.Config {
+func clientConfig(endpoint string, ca []byte, token string) *rest.Config {
 	return &rest.Config{
 		Host:            endpoint,
-		TLSClientConfig: rest.TLSClientConfig{CAData: ca, CertData: user.certificate, KeyData: user.key},
+		BearerToken:     token,
+		TLSClientConfig: rest.TLSClientConfig{CAData: ca},
 		QPS:             500,
 		Burst:           1000,
 	}
@@ -23,7 +24,7 @@ func clientConfig(endpoint string, ca []byte, user pair) *rest.Config {
 func kubeconfig(config *rest.Config, user string) ([]byte, error) {
 	file := api.NewConfig()
 	file.Clusters[clusterName] = &api.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
-	file.AuthInfos[user] = &api.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
+	file.AuthInfos[user] = &api.AuthInfo{Token: config.BearerToken}
 	file.Contexts[clusterName] = &api.Context{Cluster: clusterName, AuthInfo: user}
 	file.CurrentContext = clusterName
 	text, err := clientcmd.Write(*file)
