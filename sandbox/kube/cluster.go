@@ -148,7 +148,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := ready(ctx, c.client); err != nil {
+	if err := c.ready(ctx); err != nil {
 		return err
 	}
 	for _, spec := range c.controllers() {
@@ -170,21 +170,13 @@ func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 	if err := c.config.Processes.Restart("kube-apiserver"); err != nil {
 		return err
 	}
-	return ready(ctx, c.client)
+	return c.ready(ctx)
 }
 
-// ready waits until the API server reports that it is ready, or until the context ends. The process group handles a
-// server that died.
-func ready(ctx context.Context, client kubernetes.Interface) error {
-	for {
-		_, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Timeout(5 * time.Second).DoRaw(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("kube-apiserver: wait until ready: %w (last answer: %v)", context.Cause(ctx), err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+// ready waits until the API server reports that it is ready.
+func (c *Cluster) ready(ctx context.Context) error {
+	return process.Until(ctx, "kube-apiserver: wait until ready", func() error {
+		_, err := c.client.Discovery().RESTClient().Get().AbsPath("/readyz").Timeout(5 * time.Second).DoRaw(ctx)
+		return err
+	})
 }

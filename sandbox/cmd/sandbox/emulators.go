@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"os"
 	"strconv"
-	"time"
 
+	"github.com/sawhorse-io/sawhorse/sandbox/ask"
 	"github.com/sawhorse-io/sawhorse/sandbox/process"
 )
 
@@ -64,39 +63,13 @@ func (l layout) cleanEnvironment() []string {
 	}
 }
 
-// there waits until a file exists.
-func there(ctx context.Context, path string) error {
-	for {
-		if _, err := os.Stat(path); err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s: wait until it is there: %w", path, context.Cause(ctx))
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
-
 func local(port int) *url.URL {
 	return &url.URL{Scheme: "http", Host: "127.0.0.1:" + strconv.Itoa(port)}
 }
 
-// answers waits until a server at the URL answers, whatever the answer is.
-func answers(ctx context.Context, name string, at *url.URL) error {
-	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
-		if err != nil {
-			return fmt.Errorf("%s: make request: %w", name, err)
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err == nil {
-			return response.Body.Close()
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s: wait until it answers: %w (last try: %v)", name, context.Cause(ctx), err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+// answers waits until the server of a port answers.
+func answers(ctx context.Context, name string, port int, path string) error {
+	return process.Until(ctx, name+": wait until it answers", func() error {
+		return ask.JSON(ctx, http.MethodGet, local(port).JoinPath(path).String(), nil, nil)
+	})
 }

@@ -53,7 +53,7 @@ func (s *sandbox) restartMiniStack(ctx context.Context) error {
 	if err := s.processes.Restart("ministack"); err != nil {
 		return err
 	}
-	return answers(ctx, "ministack", local(s.ministack).JoinPath("/_ministack/health"))
+	return answers(ctx, "ministack", s.ministack, "/_ministack/health")
 }
 
 // apiFront returns the proxy in front of the API server, and in front of the stand-ins of other clusters' API servers.

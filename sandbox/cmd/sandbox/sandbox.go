@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -189,13 +190,17 @@ func (s *sandbox) startAWS(ctx context.Context) error {
 	if err := s.processes.Start(s.layout.commands()); err != nil {
 		return err
 	}
-	if err := there(ctx, filepath.Join(s.tools(), socket)); err != nil {
+	err := process.Until(ctx, "aws: wait until its socket is there", func() error {
+		_, err := os.Stat(filepath.Join(s.tools(), socket))
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	if err := answers(ctx, "ministack", local(s.ministack).JoinPath("/_ministack/health")); err != nil {
+	if err := answers(ctx, "ministack", s.ministack, "/_ministack/health"); err != nil {
 		return err
 	}
-	if err := answers(ctx, "moto", local(s.moto)); err != nil {
+	if err := answers(ctx, "moto", s.moto, "/moto-api/data.json"); err != nil {
 		return err
 	}
 	if err := s.seedMoto(ctx); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
+	"github.com/sawhorse-io/sawhorse/sandbox/ask"
 	"github.com/sawhorse-io/sawhorse/sandbox/caller"
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/gateway"
@@ -118,11 +119,9 @@ func (s *Sandbox) start(ports []int) error {
 
 // RestartMiniStack restarts MiniStack with its state.
 func (s *Sandbox) RestartMiniStack() error {
-	resp, err := http.Post(s.MiniStack.JoinPath("/_sandbox/keep").String(), "", nil)
-	if err != nil {
+	if err := ask.JSON(context.Background(), http.MethodPost, s.MiniStack.JoinPath("/_sandbox/keep").String(), nil, nil); err != nil {
 		return fmt.Errorf("gatewaytest: keep: %w", err)
 	}
-	resp.Body.Close()
 	if err := s.group.Restart("ministack"); err != nil {
 		return fmt.Errorf("gatewaytest: %w", err)
 	}
@@ -134,8 +133,7 @@ func (s *Sandbox) ready(address string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
-		if resp, err := http.Get(address); err == nil {
-			resp.Body.Close()
+		if ask.JSON(ctx, http.MethodGet, address, nil, nil) == nil {
 			return nil
 		}
 		select {
