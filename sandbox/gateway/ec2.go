@@ -69,7 +69,7 @@ func (g *gateway) serveEC2(w http.ResponseWriter, req *http.Request, action stri
 		g.serveInstances(w, req, action, body)
 	case launches(action) && dry(body):
 		// The caller's policies allow it. Whether the launch template exists is not checked: Karpenter's are simulated inside Karpenter.
-		fault.Answer(w, req, "ec2", http.StatusPreconditionFailed, "DryRunOperation",
+		fault.Deny(w, req, "ec2", http.StatusPreconditionFailed, "DryRunOperation",
 			"Request would have succeeded, but DryRun flag is set.")
 	case reserves(action):
 		g.serveReservations(w, req, action, body)

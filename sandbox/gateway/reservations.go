@@ -50,7 +50,7 @@ func (g *gateway) serveReservations(w http.ResponseWriter, req *http.Request, ac
 	}
 	if err != nil {
 		code, message, _ := strings.Cut(err.Error(), ": ")
-		fault.Answer(w, req, "ec2", http.StatusBadRequest, code, message)
+		fault.Deny(w, req, "ec2", http.StatusBadRequest, code, message)
 		return
 	}
 	w.Header().Set("Content-Type", "text/xml;charset=UTF-8")

@@ -27,7 +27,7 @@ const describeInstances, terminateInstance = "DescribeAutoScalingInstances", "Te
 func (g *gateway) serveInstances(w http.ResponseWriter, req *http.Request, action string, body []byte) {
 	result, err := g.instances(req.Context(), action, body)
 	if err != nil {
-		fault.Answer(w, req, "autoscaling", http.StatusBadRequest, "ValidationError", err.Error())
+		fault.Deny(w, req, "autoscaling", http.StatusBadRequest, "ValidationError", err.Error())
 		return
 	}
 	w.Header().Set("Content-Type", "text/xml")

@@ -62,7 +62,10 @@ def run(connection):
     sys.argv = ["aws", *command["arguments"]]
     random.seed()
     threading.Thread(target=end_with, args=(connection,), daemon=True).start()
-    code = main()
+    try:
+        code = clidriver.main() or 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
     sys.stdout.flush()
     sys.stderr.flush()
     connection.send(bytes([code & 255]))
@@ -73,13 +76,6 @@ def end_with(connection):
     """Ends the command when its caller has ended."""
     if not connection.recv(1):
         os._exit(130)
-
-
-def main():
-    try:
-        return clidriver.main() or 0
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else int(end.code is not None)
 
 
 serve(sys.argv[1])

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -53,6 +55,9 @@ func (e Environment) AWS() aws.Config {
 func (e Environment) Run(ctx context.Context, line string) (string, error) {
 	command := exec.CommandContext(ctx, "bash", "-c", line)
 	command.Env = e
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what bash has started ends with it
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
+	command.WaitDelay = 5 * time.Second
 	text, err := command.Output()
 	if err != nil {
 		return "", fmt.Errorf("%s: %w: %s", line, err, text)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/metrics"
 	"github.com/sawhorse-io/sawhorse/internal/observe"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -53,7 +55,8 @@ func begin(t *testing.T) *scene {
 	nothing := func(context.Context, *plan.Plan, string) (outcome.Progress, error) { return outcome.Progress{}, nil }
 	s.begins = &pass.Validate{
 		Store: records, Paths: ownership.Paths{Prefix: "/sawhorse"}, Now: cloud.Now, Parameters: cloud.SSM, S3: cloud.S3,
-		Bus: report.Bus{Events: cloud.Events, Name: "sawhorse"},
+		Bus:  report.Bus{Events: cloud.Events, Name: "sawhorse"},
+		Dial: func(context.Context, plan.Cluster) (*k8s.Client, error) { return nil, errors.New("no cluster") },
 		Observer: &observe.Observer{Now: cloud.Now, EKS: cloud.EKS, EC2: cloud.EC2, IAM: cloud.IAM, SQS: cloud.SQS, SSM: cloud.SSM,
 			Rules: cloud.Events, Records: records},
 		Auditor: audit.NewSteps(func() map[string]outcome.StepFunc {

@@ -36,7 +36,7 @@ func AWS(service string) Refusal {
 		case f.Kind == Refuse:
 			answer = refusal{refusedStatus(f.Code), f.Code}
 		}
-		Answer(w, req, service, answer.status, answer.code, "ordered by the sandbox")
+		Deny(w, req, service, answer.status, answer.code, "ordered by the sandbox")
 	}
 }
 
@@ -52,8 +52,8 @@ func refusedStatus(code string) int {
 	return http.StatusBadRequest
 }
 
-// Answer refuses a call in the protocol of its service.
-func Answer(w http.ResponseWriter, req *http.Request, service string, status int, code, message string) {
+// Deny refuses a call in the protocol of its service.
+func Deny(w http.ResponseWriter, req *http.Request, service string, status int, code, message string) {
 	text := ""
 	w.Header().Set("Content-Type", "text/xml")
 	switch {

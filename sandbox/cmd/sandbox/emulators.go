@@ -67,7 +67,7 @@ func local(port int) *url.URL {
 	return &url.URL{Scheme: "http", Host: "127.0.0.1:" + strconv.Itoa(port)}
 }
 
-// answers waits until the server of a port answers.
+// answers waits until the server of a port answers with success.
 func answers(ctx context.Context, name string, port int, path string) error {
 	return process.Until(ctx, name+": wait until it answers", func() error {
 		return ask.JSON(ctx, http.MethodGet, local(port).JoinPath(path).String(), nil, nil)

@@ -110,7 +110,7 @@ func (s *sandbox) prepare(fail context.CancelCauseFunc) error {
 	if err != nil {
 		return fmt.Errorf("pod identity webhook: listen: %w", err)
 	}
-	nodes, err := net.Listen("tcp", "127.0.0.1:0")
+	logs, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("kubelet: listen: %w", err)
 	}
@@ -127,7 +127,7 @@ func (s *sandbox) prepare(fail context.CancelCauseFunc) error {
 		Binary: s.part("bin/cluster"), Dir: s.data("kube"), Processes: s.processes,
 		Authenticator: "http://" + webhook.Addr().String() + "/",
 		Ports:         kube.Ports{API: ports[2], Etcd: ports[3], EtcdPeer: ports[4]},
-		KubeletPort:   nodes.Addr().(*net.TCPAddr).Port,
+		KubeletPort:   logs.Addr().(*net.TCPAddr).Port,
 	})
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (s *sandbox) prepare(fail context.CancelCauseFunc) error {
 	if pods, err = s.secure(pods); err != nil {
 		return err
 	}
-	if nodes, err = s.secure(nodes); err != nil {
+	if logs, err = s.secure(logs); err != nil {
 		return err
 	}
 	apiserver, err := s.apiFront()
@@ -155,7 +155,7 @@ func (s *sandbox) prepare(fail context.CancelCauseFunc) error {
 	s.serve("authenticator", webhook, s.authenticator(), fail)
 	s.serve("API front", front, apiserver, fail)
 	s.serve("pod identity webhook", pods, s.identities(), fail)
-	s.serve("kubelet", nodes, kubelet.Logs(s.logs()), fail)
+	s.serve("kubelet", logs, kubelet.Logs(s.logs()), fail)
 	return nil
 }
 
@@ -177,6 +177,9 @@ func (s *sandbox) startCluster(ctx context.Context) error {
 	return nil
 }
 
+// startLimit is how long the emulators may take to start.
+const startLimit = 5 * time.Minute
+
 func (s *sandbox) startAWS(ctx context.Context) error {
 	if err := images.Write(s.amis(), time.Now()); err != nil {
 		return err
@@ -190,6 +193,8 @@ func (s *sandbox) startAWS(ctx context.Context) error {
 	if err := s.processes.Start(s.layout.commands()); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("it does not start within %s", startLimit))
+	defer cancel()
 	err := process.Until(ctx, "aws: wait until its socket is there", func() error {
 		_, err := os.Stat(filepath.Join(s.tools(), socket))
 		return err
