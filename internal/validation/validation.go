@@ -123,7 +123,6 @@ func Validate(in Input) Result {
 	judge(d.compiled.Images(in.Facts, in.pooled()))
 	judge(d.compiled.Aliases(in.Facts, in.pooled()))
 	judge(d.compiled.Offered(in.Facts, in.pooled()))
-	judge(d.compiled.Zoned(in.pooled()))
 	judge(d.compiled.Reserved(in.Facts, in.pooled()))
 	judge(slices.Clone(in.Facts.Refused), nil)
 	parsed.Add(d.outcome.Problems...)

@@ -45,6 +45,7 @@ func (c Compiled) Surprises() []params.Problem {
 		case d.kind == "NodePool":
 			a.lost(d)
 			a.reservations(d)
+			a.zones(d, c.zones)
 		default:
 			a.images(d)
 			a.disks(d)

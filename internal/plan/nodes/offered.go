@@ -42,30 +42,6 @@ func (c Compiled) Offered(facts plan.Facts, inForce *plan.Plan) (problems, warni
 	return firsts(refused), firsts(known)
 }
 
-// Zoned returns problems with pools whose zones have none of the rack's subnets, and warnings about those that the plan in force (nil if
-// there is none) has already: subnets may be taken away later.
-func (c Compiled) Zoned(inForce *plan.Plan) (problems, warnings []params.Problem) {
-	var refused, known findings
-	for _, d := range c.drafts {
-		if d.kind != "NodePool" || d.idle || !c.config.Enabled || len(c.zones) == 0 {
-			continue
-		}
-		had := inForceDraft(inForce, d.name).demands()
-		for _, r := range d.demands() {
-			if r.allows == nil || r.allows.Key != keyZone || slices.ContainsFunc(c.zones, r.allows.Has) {
-				continue
-			}
-			into := &refused
-			if slices.ContainsFunc(had, func(h requirement) bool { return h.Key == r.Key && h.String() == r.String() }) {
-				into = &known
-			}
-			into.warn(r.from, "the rack's subnets are in %s, and %s %s leaves none of them, so NodePool %s launches nothing; write one of "+
-				"these, or add subnets to subnet_ids", some(slices.Sorted(slices.Values(c.zones))), r.Key, r, d.name)
-		}
-	}
-	return firsts(refused), firsts(known)
-}
-
 // zonesOf returns the zones of the rack's subnets in which a pool may launch nodes.
 func (c Compiled) zonesOf(pool *draft) []string {
 	zones := slices.Clone(c.zones)

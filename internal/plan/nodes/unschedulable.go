@@ -125,3 +125,16 @@ func others(requirements []requirement) string {
 	}
 	return "allow more of them"
 }
+
+// zones adds warnings about zones in which the pool has no subnet.
+func (a *findings) zones(d *draft, zones []string) {
+	for _, r := range d.demands() {
+		if r.allows.Key != keyZone {
+			continue
+		}
+		if len(zones) > 0 && !slices.ContainsFunc(zones, r.allows.Has) {
+			a.warn(r.from, "the rack's subnets are in %s, and %s %s leaves none of them, so NodePool %s launches nothing; write one of these, or "+
+				"add subnets to subnet_ids", some(slices.Sorted(slices.Values(zones))), r.Key, r, d.name)
+		}
+	}
+}
