@@ -3,7 +3,6 @@ package drain
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -121,16 +120,18 @@ func (s *survey) decide(ctx context.Context, client *k8s.Client, v *View) error 
 
 // mark returns the mark of the node while it is being emptied: the controllers of all pods that it has, and had.
 func (m *member) mark() string {
-	uids := map[string]bool{}
-	for _, uid := range controllersOf(m.object) {
-		uids[uid] = true
-	}
+	return strings.Join(append([]string{emptying}, m.controllers()...), " ")
+}
+
+// controllers returns the controllers (UIDs) of all pods that the node has, and had while it was emptied.
+func (m *member) controllers() []string {
+	all := controllersOf(m.object)
 	for _, pod := range m.pods {
 		if uid := controllerOf(pod); uid != "" {
-			uids[uid] = true
+			all = append(all, uid)
 		}
 	}
-	return strings.Join(append([]string{emptying}, slices.Sorted(maps.Keys(uids))...), " ")
+	return slices.Compact(slices.Sorted(slices.Values(all)))
 }
 
 // waits says why a pod that has left a node does not run.

@@ -119,7 +119,7 @@ func (s *survey) going() (all, stay []*member) {
 	})
 	zones := zonesOf(slices.Concat(begun, rest))
 	for _, m := range begun {
-		if s.enough(rest, zones) && fits(s.left(m), rest) {
+		if s.enough(rest, zones) && fits(s.needy(m), rest) {
 			all = append(all, m)
 		} else {
 			stay = append(stay, m)
@@ -136,17 +136,17 @@ func (s *survey) going() (all, stay []*member) {
 		m := candidates[i]
 		candidates = slices.Delete(candidates, i, i+1)
 		without := slices.DeleteFunc(slices.Clone(rest), func(other *member) bool { return other == m })
-		if s.enough(without, zones) && fits(m.bound, without) {
+		if s.enough(without, zones) && fits(s.needy(m), without) {
 			all, rest = append(all, m), without
 		}
 	}
 }
 
-// left returns the pods of a node that is being emptied, and those like ones that it had and that wait for a node, that only system nodes
-// take.
-func (s *survey) left(m *member) []*corev1.Pod {
-	all := slices.Clone(m.bound)
-	for _, uid := range controllersOf(m.object) {
+// needy returns the pods that only system nodes take and that need room elsewhere if a node goes: its own, and those like ones that it has
+// or had that wait for a node. The replacement of a pod that is being deleted is among these, or has its room.
+func (s *survey) needy(m *member) []*corev1.Pod {
+	all := slices.DeleteFunc(slices.Clone(m.bound), func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+	for _, uid := range m.controllers() {
 		for _, pod := range s.waiting[uid] {
 			if pod.Spec.NodeName == "" && onSystemNodes(pod) {
 				all = append(all, pod)

@@ -71,7 +71,7 @@ func (v *view) held(p *pool, said *corev1.Event) string {
 		brakes = p.brakes.Keeps("Drifted", v.now)
 	}
 	if refused, known := v.refused[p.Pool.Pool]; known && len(brakes) == 0 {
-		p.unreplaced = !p.oldest.going
+		p.unreplaced = true
 		keeps = append(keeps, "launches of the pool fail: "+refused.words)
 	}
 	return strings.Join(append(keeps, brakes...), "; ")

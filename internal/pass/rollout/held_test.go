@@ -67,13 +67,33 @@ func TestANodeWhoseReplacementIsRefusedAgainAndAgain(t *testing.T) {
 	if p := s.pool(status, "workload"); status.State != outcome.StateDegraded || !strings.HasSuffix(p.Reason, "CapacityError: none") {
 		t.Errorf("at the next: %s %+v", status.State, p)
 	}
-	t.Log("Karpenter has launched the replacement, and begins with the node")
+	t.Log("Karpenter tries again")
 	s.Status(outdated, object{"nodeName": "node-a", "conditions": []any{
 		condition("Launched", "True", "Launched", start), condition("Registered", "True", "Registered", start),
 		condition("DisruptionReason", "True", "Drifted", start)}})
-	status = s.after(15 * time.Minute)
+	if status = s.after(15 * time.Minute); status.State != outcome.StateDegraded {
+		t.Errorf("during an attempt: %s %+v", status.State, s.pool(status, "workload"))
+	}
+	t.Log("the replacement is launched")
+	replacement := claim("workload-pqrst", "workload", "1", "1")
+	s.Create(replacement)
+	s.Status(replacement, object{"conditions": []any{condition("Launched", "True", "Launched", start.Add(16*time.Minute))}})
+	status = s.after(17 * time.Minute)
 	if p := s.pool(status, "workload"); status.State != outcome.StateReconciled || p.Reason+p.Failing != "" {
-		t.Errorf("while the node goes: %s %+v", status.State, p)
+		t.Errorf("once it is: %s %+v", status.State, p)
+	}
+}
+
+// One refusal, which two looks hear of, degrades nothing.
+func TestALaunchThatIsRefusedOnce(t *testing.T) {
+	s := begin(t, "workload")
+	s.runs(claim("workload-abcde", "workload", "0", "1"))
+	s.says(named("NodeClaim", "workload-fghij"), "InsufficientCapacityError", "none", 4*time.Minute)
+	for _, minutes := range []time.Duration{5, 10, 15} {
+		status := s.after(minutes * time.Minute)
+		if p := s.pool(status, "workload"); status.State != outcome.StateReconciled || (p.Failing != "") != (minutes < 15) {
+			t.Errorf("after %d minutes: %s %+v", minutes, status.State, p)
+		}
 	}
 }
 

@@ -20,12 +20,18 @@ func (r *Rollout) migrating(ctx context.Context, client *k8s.Client, was store.R
 		return nil, "", nil
 	}
 	view, err := drain.ReadView(ctx, client, was.Migration, r.Now())
-	if err != nil || view.Node == nil {
+	if err != nil || view.Node == nil && len(view.ToRelease) == 0 {
 		return nil, "", err
 	}
 	records, err := r.Store.Records(ctx, was.Rack)
 	if err != nil {
 		return nil, "", err
+	}
+	if view.Node == nil {
+		if records.Goal == plan.GoalKarpenter && !records.Paused && !records.Held {
+			goesOn = "a node that was being emptied by migrate_node_groups comes back into use"
+		}
+		return nil, goesOn, nil
 	}
 	brakes := strings.Join(records.Brakes(), ", ")
 	if was.Migration.BlockedAt(r.Now()) {

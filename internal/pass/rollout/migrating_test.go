@@ -30,7 +30,7 @@ func TestAMigration(t *testing.T) {
 	s.must(s.rollout.Store.SaveRollout(t.Context(), *record))
 	records := func(of plan.Records) { s.must(s.rollout.Store.SaveRecords(t.Context(), "demo", of)) }
 	records(plan.Records{Goal: plan.GoalKarpenter})
-	s.node("system-1", "system")
+	other := s.node("system-1", "system")
 	apps := s.node("apps-1", "apps")
 	pod := object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "db", "namespace": "default"},
 		"spec": object{"nodeName": "apps-1", "containers": []any{object{"name": "c", "image": "i"}}}}
@@ -64,6 +64,12 @@ func TestAMigration(t *testing.T) {
 	held = "somebody sets the size of node group apps back; the warnings of migrate_node_groups say more"
 	is(40*time.Minute, &store.Migrating{Groups: 1, Nodes: 1, Held: held, Since: stamp(40 * time.Minute)}, 3)
 	is(25*time.Hour, &store.Migrating{Groups: 1, Nodes: 1}, 4)
-	s.Remove(apps)
+	t.Log("the system needs the node that is being emptied")
+	s.Remove(other)
+	records(plan.Records{Goal: plan.GoalKarpenter, Held: true})
 	is(26*time.Hour, nil, 4)
+	records(plan.Records{Goal: plan.GoalKarpenter})
+	is(27*time.Hour, nil, 5)
+	s.Remove(apps)
+	is(28*time.Hour, nil, 5)
 }

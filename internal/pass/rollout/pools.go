@@ -95,8 +95,9 @@ type pool struct {
 	// brakes are what of the NodePool lets no node go, and stay the nodes that Karpenter has not begun with.
 	brakes disruption.Pool
 	stay   map[string]bool
-	// unreplaced means that launches fail, and nothing else keeps the oldest node.
+	// unreplaced means that launches fail, and no brake keeps the oldest node. launched is when a node was last launched.
 	unreplaced bool
+	launched   time.Time
 	// since is the earliest time at which something began that is to be reported.
 	since time.Time
 	// unregistered are the nodes that have not registered, and registered is when one last did.
@@ -181,6 +182,9 @@ func (v *view) count(claim *unstructured.Unstructured) {
 		return
 	}
 	launched, start, _ := k8s.Condition(claim, "Launched")
+	if launched == "True" && start.After(p.launched) {
+		p.launched = start
+	}
 	registered, at, text := k8s.Condition(claim, "Registered")
 	switch {
 	case launched != "True":
@@ -277,7 +281,7 @@ func (v *view) result() store.Pools {
 		p := v.pools[name]
 		if !p.removed {
 			p.judge(v.before[name], v.now)
-			p.launches(v.refused[name].words, v.before[name], v.now)
+			p.launches(v.refused[name], v.before[name], v.now)
 		}
 		if p.Ready && p.Outdated+p.Retiring == 0 && p.Unregistered == 0 && p.Reason == "" && p.since.IsZero() {
 			all = append(all, p.Pool)
@@ -328,10 +332,11 @@ func (p *pool) lacks() bool {
 }
 
 // launches finds out whether a pool is degraded because nodes are not launched for which no pod waits: those that a static pool lacks, and
-// those in place of others. One look may see what passes, so a launch counts that still fails at the next one. before is the pool as it was
-// last reported.
-func (p *pool) launches(refused string, before store.Pool, now time.Time) {
-	if refused == "" || !p.unreplaced && !p.lacks() {
+// those in place of others. One look may see what passes, so one counts that fails after it too, and none after a node was launched. While
+// Karpenter tries to launch the replacement of one node, the budget may keep the others. before is the pool as it was last reported.
+func (p *pool) launches(refused refusal, before store.Pool, now time.Time) {
+	wanted := p.unreplaced || p.lacks() || before.Failing != "" && p.Outdated+p.Rotating > 0
+	if refused.words == "" || !wanted || p.launched.After(refused.last) {
 		return
 	}
 	since, err := time.Parse(time.RFC3339, before.Failing)
@@ -339,8 +344,8 @@ func (p *pool) launches(refused string, before store.Pool, now time.Time) {
 		since = now
 	}
 	p.Failing = since.UTC().Format(time.RFC3339)
-	if p.begins(since); now.Sub(since) >= unready && p.Reason == "" {
-		p.Reason = outcome.ShortenTo(mostReason, "launches of the pool fail: "+refused)
+	if p.begins(since); refused.last.After(since) && now.Sub(since) >= unready && p.Reason == "" {
+		p.Reason = outcome.ShortenTo(mostReason, "launches of the pool fail: "+refused.words)
 	}
 }
 

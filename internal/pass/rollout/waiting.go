@@ -93,7 +93,7 @@ func avoids(pod *corev1.Pod) bool {
 func (v *view) launches(pool string, claim *unstructured.Unstructured) {
 	status, _, text := k8s.Condition(claim, "Launched")
 	if status != "True" && text != "" && !strings.Contains(text, "AwaitingReconciliation") {
-		v.refuses(pool, refusal{k8s.NodeClaim.Name + ": " + text, v.now})
+		v.refuses(pool, refusal{words: k8s.NodeClaim.Name + ": " + text, at: v.now})
 	}
 }
 
@@ -101,6 +101,8 @@ func (v *view) launches(pool string, claim *unstructured.Unstructured) {
 type refusal struct {
 	words string
 	at    time.Time
+	// last is when a launch of the pool was refused last, in whatever words.
+	last time.Time
 }
 
 // remembers reports whether Karpenter has not even asked EC2, because EC2 has refused all of it within the last minutes.
@@ -109,9 +111,15 @@ func (r refusal) remembers() bool { return strings.Contains(r.words, remembers) 
 // refuses notes the last refusal of a pool's launches. One in EC2's words says more than that Karpenter remembers it.
 func (v *view) refuses(pool string, new refusal) {
 	had, known := v.refused[pool]
-	if !known || had.remembers() && !new.remembers() || had.remembers() == new.remembers() && new.at.After(had.at) {
-		v.refused[pool] = new
+	last := new.at
+	if had.last.After(last) {
+		last = had.last
 	}
+	if known && !(had.remembers() && !new.remembers() || had.remembers() == new.remembers() && new.at.After(had.at)) {
+		new = had
+	}
+	new.last = last
+	v.refused[pool] = new
 }
 
 // remembers are Karpenter's words for what it has not asked EC2 again.
@@ -122,7 +130,7 @@ func (v *view) hears(e *corev1.Event) {
 	pod := v.waiters[e.InvolvedObject.UID]
 	switch {
 	case e.Reason == "InsufficientCapacityError":
-		v.refuses(k8s.PoolOf(e.InvolvedObject.Name), refusal{k8s.Said(e), k8s.LastSeen(e)})
+		v.refuses(k8s.PoolOf(e.InvolvedObject.Name), refusal{words: k8s.Said(e), at: k8s.LastSeen(e)})
 	case pod != nil && e.Reason == "FailedScheduling":
 		pod.failed = later(pod.failed, e)
 	case pod != nil && e.Reason == "Nominated":

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/steps/refusals"
 )
@@ -18,9 +19,6 @@ type question func(ctx context.Context, client *k8s.Client) error
 // something. What is in force is not asked again: only its step refuses it, so that passes still repair what comes before that.
 func (in input) asked() (all []question) {
 	config, inForce := in.parsed.Config, in.inForce
-	if in.isFirst() && config.AuthMode {
-		return []question{reaches}
-	}
 	if !config.Enabled || inForce == nil || inForce.Goal != plan.GoalKarpenter {
 		return nil
 	}
@@ -63,15 +61,24 @@ func (in input) asked() (all []question) {
 // isFirst reports whether no plan of the rack was accepted yet.
 func (in input) isFirst() bool { return in.records.Goal == "" }
 
-// reaches refuses a cluster whose API server the functions cannot reach. The first step would change the cluster's access mode, for good,
-// before it connects. Every answer counts, also a refusal: the function has no access entry yet.
-func reaches(ctx context.Context, client *k8s.Client) error {
-	_, err := client.Serves(ctx, "apps/v1")
-	if unreachable := (*outcome.Unreachable)(nil); errors.As(err, &unreachable) {
-		return outcome.Reject("karpenter_auth_mode", "karpenter_auth_mode is true, but Sawhorse cannot reach the cluster: %v. %s",
-			unreachable, outcome.Reach)
+// reach adds a problem to the facts of a rack's first plan if the functions cannot reach the cluster's API server. The first step would
+// change the cluster's access mode, for good, before it connects. Every answer counts, also a refusal: the function has no access entry
+// yet. Each cluster is asked once in an iteration, whatever changes are judged.
+func (v *Validate) reach(ctx context.Context, in *input) {
+	cluster := in.facts.Cluster.Cluster
+	out, asked := in.outOfReach[cluster.Name]
+	if !asked {
+		client, err := v.Dial(ctx, cluster)
+		if err == nil {
+			_, err = client.Serves(ctx, "apps/v1")
+		}
+		if unreachable := (*outcome.Unreachable)(nil); errors.As(err, &unreachable) {
+			out = []params.Problem{params.NewProblem("karpenter_auth_mode", "", "karpenter_auth_mode is true, but Sawhorse cannot reach the "+
+				"cluster: %v. %s The next audit tries again.", unreachable, outcome.Reach)}
+		}
+		in.outOfReach[cluster.Name] = out
 	}
-	return err
+	in.facts.Refused = append(in.facts.Refused, out...)
 }
 
 // ask adds the answer to a question to the facts. What the function may not read, or cannot, is no answer: the step then refuses it.

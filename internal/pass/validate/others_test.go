@@ -216,6 +216,13 @@ func TestAClusterOutOfReach(t *testing.T) {
 			t.Errorf("%s: %v", written, found)
 		}
 	}
+	t.Log("a change of another parameter is no fault of the cluster, and does not make it reachable")
+	seen.paths = nil
+	s.change(`{"set":{"node_disk":"30"}}`)
+	if answer := s.validated(false); answer.Outcome != outcome.PassRejected || len(seen.paths) != 1 || !strings.Contains(s.changes(), "accepted") {
+		t.Errorf("%+v, asked %v, changes %s", answer, seen.paths, s.changes())
+	}
+	s.finish()
 	seen.fails, seen.refuses = nil, true
 	if answer := s.pass(false); answer.Outcome != outcome.PassPlanned || s.steps[0] != "access" {
 		t.Errorf("%+v", answer)

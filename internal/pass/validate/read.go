@@ -25,6 +25,8 @@ type input struct {
 	// silent means that the cluster's API server was asked in this iteration, and did not answer. Changes are judged by what runs too, and
 	// asking again for each would take all of the function's time.
 	silent *bool
+	// outOfReach has the problem of each cluster that was asked whether it can be reached; none if it can.
+	outOfReach map[string][]params.Problem
 
 	// records, reported, inForce and outputs are what earlier passes left in the table: the rack's records, its last report,
 	// its plan (nil if there is none) and its outputs. listed means that the schedule visits the rack, unknown that there is
@@ -91,7 +93,7 @@ func (in input) isForgotten() bool {
 // stored reads what Parameter Store and the table have of a rack, side by side. Only a pass of the rack changes its records,
 // and what others write meanwhile belongs to the next iteration.
 func (v *Validate) stored(ctx context.Context, of request) (in input, err error) {
-	in.request, in.silent = of, new(bool)
+	in.request, in.silent, in.outOfReach = of, new(bool), map[string][]params.Problem{}
 	reads, reading := errgroup.WithContext(ctx)
 	reads.Go(func() (err error) {
 		in.tree, err = store.ReadTree(reading, v.Parameters, v.Paths.Params(of.rack))
@@ -327,13 +329,16 @@ func (v *Validate) apis(ctx context.Context, in input, facts plan.Facts) []strin
 // inCluster adds to the facts what the judgement needs of what runs. An API server that does not answer is not an error: the plan then
 // has no numbers, and what others have in the cluster is refused by the step.
 func (v *Validate) inCluster(ctx context.Context, in *input) {
-	if in.facts.Cluster == nil || !in.facts.Records.WasOn && !in.isFirst() || !in.facts.Authorized(in.rack) {
+	if in.facts.Cluster == nil || !in.facts.Authorized(in.rack) {
 		return
 	}
-	needs, asked := validation.Needs{}, in.asked()
-	if !in.isFirst() {
-		needs = in.judged().Needs()
+	if in.isFirst() && in.parsed.Config.AuthMode {
+		v.reach(ctx, in)
 	}
+	if !in.facts.Records.WasOn {
+		return
+	}
+	needs, asked := in.judged().Needs(), in.asked()
 	if needs == (validation.Needs{}) && len(asked) == 0 || *in.silent {
 		return
 	}

@@ -157,8 +157,8 @@ func (c Compiled) values() (problems []params.Problem) {
 var keepsAway = map[string]corev1.TaintEffect{"NO_SCHEDULE": corev1.TaintEffectNoSchedule, "NO_EXECUTE": corev1.TaintEffectNoExecute}
 
 // Closed returns a problem if every system node group has a taint that Karpenter's controller does not tolerate, so that it has no node to
-// run on. It is a warning if the controller has these tolerations already: then a taint is new, and the controller runs until it is
-// restarted.
+// run on. It is a warning if the controller has these tolerations and this version already: then a taint is new, and the controller runs
+// until it is restarted.
 func (c Compiled) Closed(facts plan.Facts, inForce *plan.Plan) (problems, warnings []params.Problem) {
 	tolerations, err := controllerTolerations(c.config.ControllerValues)
 	if err != nil || !c.config.Enabled {
@@ -184,7 +184,8 @@ func (c Compiled) Closed(facts plan.Facts, inForce *plan.Plan) (problems, warnin
 		"does not tolerate: %s; a controller that is restarted stays Pending, and no node is launched any more; take the taint off one of them, "+
 		"use the key %s, which the controller tolerates, write tolerations for it in karpenter_controller_config, or name a group without "+
 		"taints in system_node_groups too", strings.Join(closed, ", "), ownership.TaintSystem)}
-	if inForce != nil && inForce.Goal == plan.GoalKarpenter {
+	if inForce != nil && inForce.Goal == plan.GoalKarpenter &&
+		inForce.Controller.Release.Version == plan.Target(c.config, facts).Version {
 		if had, err := controllerTolerations(inForce.Controller.Release.Values); err == nil && reflect.DeepEqual(had, tolerations) {
 			return nil, told
 		}

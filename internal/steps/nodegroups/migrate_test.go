@@ -307,6 +307,15 @@ func bound(cpu string) func(pod object) {
 	}
 }
 
+// pending makes it one that has no node.
+func pending(cpu string) func(pod object) {
+	return func(pod object) {
+		bound(cpu)(pod)
+		delete(pod["spec"].(object), "nodeName")
+		pod["status"] = object{"phase": "Pending", "conditions": []any{object{"type": "Ready", "status": "False"}}}
+	}
+}
+
 // A node that was begun with comes back into use if the system needs it by now.
 func TestANodeThatCannotGoAnyMore(t *testing.T) {
 	for what, c := range map[string]struct {
@@ -322,11 +331,7 @@ func TestANodeThatCannotGoAnyMore(t *testing.T) {
 			for _, node := range []string{"system-1", "system-2", "apps-2"} {
 				s.app("router-"+node, node, bound("1"))
 			}
-			s.app("gate-2", "", func(pod object) {
-				bound("1500m")(pod)
-				delete(pod["spec"].(object), "nodeName")
-				pod["status"] = object{"phase": "Pending", "conditions": []any{object{"type": "Ready", "status": "False"}}}
-			})
+			s.app("gate-2", "", pending("1500m"))
 		}, "apps-1 apps-2 system-1 system-2"},
 	} {
 		s := beginMoving(t)
@@ -363,6 +368,12 @@ func TestWhatSystemNodesKeep(t *testing.T) {
 			s.api.Objects["/api/v1/nodes/system-2"].Object["status"] = object{"allocatable": object{"cpu": "2", "pods": "20"}}
 		}, "1 in 1: "},
 		{"a pinned pod fits on another", func(s moving) { s.app("router-1", "apps-1", bound("1500m")) }, "2 in 1: "},
+		{"a pinned pod, and one like it waits", func(s moving) {
+			s.app("gate-1", "system-1", bound("1"))
+			s.app("gate-2", "apps-2", bound("1"))
+			s.app("router-1", "apps-1", bound("1500m"))
+			s.app("router-2", "", pending("1500m"))
+		}, "1 in 1: "},
 		{"a pinned pod fits on no other", func(s moving) {
 			for _, node := range []string{"system-1", "system-2", "apps-2"} {
 				s.app("router-"+node, node, bound("1"))
