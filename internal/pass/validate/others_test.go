@@ -219,7 +219,8 @@ func TestAClusterOutOfReach(t *testing.T) {
 	t.Log("a change of another parameter is no fault of the cluster, and does not make it reachable")
 	seen.paths = nil
 	s.change(`{"set":{"node_disk":"30"}}`)
-	if answer := s.validated(false); answer.Outcome != outcome.PassRejected || len(seen.paths) != 1 || !strings.Contains(s.changes(), "accepted") {
+	answer := s.validated(false)
+	if answer.Outcome != outcome.PassRejected || len(seen.paths) != 1 || !strings.Contains(s.changes(), "accepted") {
 		t.Errorf("%+v, asked %v, changes %s", answer, seen.paths, s.changes())
 	}
 	s.finish()

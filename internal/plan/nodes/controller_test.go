@@ -27,9 +27,11 @@ func TestClosed(t *testing.T) {
 	had := func(tolerations string) *plan.Plan {
 		parsed := params.Parse(params.Input{Rack: "demo", Params: controllerOf(tolerations)})
 		made := plan.Plan{Goal: plan.GoalKarpenter}
-		made.Controller.Release.Values = parsed.Config.ControllerValues
+		made.Controller.Release = plan.Release{Version: plan.Target(parsed.Config, plan.Facts{}).Version, Values: parsed.Config.ControllerValues}
 		return &made
 	}
+	before := had("")
+	before.Controller.Release.Version = "1.9.0"
 	for what, c := range map[string]struct {
 		groups      []plan.NodeGroup
 		tolerations string
@@ -49,6 +51,7 @@ func TestClosed(t *testing.T) {
 		"another effect":                   {[]plan.NodeGroup{own}, `{"key":"own","value":"x","effect":"NoExecute"}`, nil, "system (own)", ""},
 		"in place of the chart's":          {[]plan.NodeGroup{critical}, only, nil, "system (CriticalAddonsOnly)", ""},
 		"a taint laid on later":            {[]plan.NodeGroup{own}, "", had(""), "", "system (own)"},
+		"another version of Karpenter":     {[]plan.NodeGroup{own}, "", before, "system (own)", ""},
 		"tolerations taken away later":     {[]plan.NodeGroup{own}, "", had(only), "system (own)", ""},
 		"tolerations that were in force":   {[]plan.NodeGroup{critical}, only, had(only), "", "system (CriticalAddonsOnly)"},
 		"turned on again":                  {[]plan.NodeGroup{own}, "", &plan.Plan{Goal: plan.GoalAccess}, "system (own)", ""},
