@@ -61,12 +61,15 @@ func (r reader) RoundTrip(request *http.Request) (*http.Response, error) {
 func (r reader) WrappedRoundTripper() http.RoundTripper { return r.RoundTripper }
 
 // compare is what write does with a client that is read-only: an object that has every field of the manifest is
-// unchanged. It cannot find a field that an earlier version of the manifest had, and that this one leaves out.
+// unchanged. It cannot find a field that an earlier version of the manifest had, and that this one leaves out. The version that a manifest
+// may have is a condition of its write: somebody, such as Karpenter with a status, may have written the object since it was read.
 func compare(live, object *unstructured.Unstructured) (Applied, error) {
 	applied := Applied{Subject: Subject(object), Action: Unchanged, Live: live}
 	if live == nil {
 		return applied, fmt.Errorf("%s: it does not exist: %w", applied.Subject, readonly.ErrWouldWrite)
 	}
+	object = object.DeepCopy()
+	object.SetResourceVersion("")
 	if path, lacks := lacking(object.Object, live.Object); lacks {
 		return applied, fmt.Errorf("%s: %s: %w", applied.Subject, path, readonly.ErrWouldWrite)
 	}

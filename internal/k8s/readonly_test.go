@@ -67,6 +67,22 @@ func TestAReadOnlyClientWritesNothing(t *testing.T) {
 	}
 }
 
+// A manifest that is made from a live object has its version. Somebody may write another field before it is compared.
+func TestAManifestOfAnEarlierVersionIsCompared(t *testing.T) {
+	cluster := k8stest.New(t)
+	c := reading(t, cluster)
+	live := cluster.Create(account("earlier", "demo", map[string]any{"a": "1"}))
+	manifest := account("earlier", "demo", map[string]any{"a": "1"})
+	manifest["metadata"].(map[string]any)["resourceVersion"] = live.GetResourceVersion()
+	cluster.Change(manifest, func(object *unstructured.Unstructured) { object.SetFinalizers([]string{"example.com/theirs"}) })
+	if applied, err := c.Apply(ctx, "demo", manifest); err != nil || applied.Action != k8s.Unchanged {
+		t.Errorf("%v, %v", applied.Action, err)
+	}
+	if manifest["metadata"].(map[string]any)["resourceVersion"] != live.GetResourceVersion() {
+		t.Error("the manifest was changed")
+	}
+}
+
 func TestReadOnlyConnectsOnce(t *testing.T) {
 	calls := 0
 	connect := k8s.ReadOnly(func(context.Context, plan.Cluster) (*k8s.Client, error) {
