@@ -131,7 +131,7 @@ func (s *survey) going() (all, stay []*member) {
 	for {
 		i := slices.IndexFunc(candidates, func(m *member) bool { return m.inFullestZone(rest) })
 		if i < 0 {
-			return all, stay
+			return all, nil
 		}
 		m := candidates[i]
 		candidates = slices.Delete(candidates, i, i+1)

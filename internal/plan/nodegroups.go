@@ -45,10 +45,11 @@ func (g NodeGroup) Dedicated() bool { return slices.ContainsFunc(g.Taints, NodeG
 // Karpenter's controller, for example, does not tolerate it unless its tolerations say so.
 func (t NodeGroupTaint) reserves() bool { return t.keepsAway() && t.Key != ownership.TaintSystem }
 
+// KeepsAway has the effects of taints that pods must tolerate to run on a group's nodes: Kubernetes' names by EKS's.
+var KeepsAway = map[string]string{"NO_SCHEDULE": "NoSchedule", "NO_EXECUTE": "NoExecute"}
+
 // keepsAway reports whether pods need a toleration to run on the group's nodes.
-func (t NodeGroupTaint) keepsAway() bool {
-	return t.Effect == "NO_SCHEDULE" || t.Effect == "NO_EXECUTE"
-}
+func (t NodeGroupTaint) keepsAway() bool { return KeepsAway[t.Effect] != "" }
 
 // OfRole returns the present groups of one role, in the order of the facts.
 func (f Facts) OfRole(config params.Config, role GroupRole) []NodeGroup {

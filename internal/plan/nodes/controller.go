@@ -153,9 +153,6 @@ func (c Compiled) values() (problems []params.Problem) {
 	return problems
 }
 
-// keepsAway has the effects of a node group's taints that pods must tolerate, by EKS's names.
-var keepsAway = map[string]corev1.TaintEffect{"NO_SCHEDULE": corev1.TaintEffectNoSchedule, "NO_EXECUTE": corev1.TaintEffectNoExecute}
-
 // Closed returns a problem if every system node group has a taint that Karpenter's controller does not tolerate, so that it has no node to
 // run on. It is a warning if the controller has these tolerations and this version already: then a taint is new, and the controller runs
 // until it is restarted.
@@ -167,7 +164,7 @@ func (c Compiled) Closed(facts plan.Facts, inForce *plan.Plan) (problems, warnin
 	var closed []string
 	for _, group := range facts.OfRole(c.config, plan.RoleSystem) {
 		i := slices.IndexFunc(group.Taints, func(t plan.NodeGroupTaint) bool {
-			taint := corev1.Taint{Key: t.Key, Value: t.Value, Effect: keepsAway[t.Effect]}
+			taint := corev1.Taint{Key: t.Key, Value: t.Value, Effect: corev1.TaintEffect(plan.KeepsAway[t.Effect])}
 			return taint.Effect != "" && !slices.ContainsFunc(tolerations, func(each corev1.Toleration) bool {
 				return each.ToleratesTaint(klog.Background(), &taint, false)
 			})

@@ -95,11 +95,8 @@ func sample(live *types.Nodegroup, labels map[string]string) *corev1.Node {
 	node.Labels = maps.Clone(labels)
 	maps.Copy(node.Labels, live.Labels)
 	delete(node.Labels, corev1.LabelHostname)
-	effects := map[types.TaintEffect]corev1.TaintEffect{
-		types.TaintEffectNoSchedule: corev1.TaintEffectNoSchedule, types.TaintEffectNoExecute: corev1.TaintEffectNoExecute,
-	}
 	for _, t := range live.Taints {
-		if effect := effects[t.Effect]; effect != "" {
+		if effect := corev1.TaintEffect(plan.KeepsAway[string(t.Effect)]); effect != "" {
 			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: aws.ToString(t.Key), Value: aws.ToString(t.Value), Effect: effect})
 		}
 	}
